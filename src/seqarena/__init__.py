@@ -1,0 +1,1 @@
+"""seqarena: compare sequence architectures fairly, on the same data, loop and budget."""

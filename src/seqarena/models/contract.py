@@ -1,0 +1,63 @@
+"""What an architecture is: an `Encoder` that reads embedded tokens and a `Decoder` that writes with their help.
+
+Shape letters: B batch, S source length, T target length, D width, H heads. Masks are boolean and True on real tokens;
+padding is on the right. A row of a mask may be False throughout (an empty text): its states and summary are zeros.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+State: TypeAlias = "Tensor | tuple[State, ...]"
+"""What a decoder remembers between steps: a tensor, or nested tuples of tensors, each with the batch first."""
+
+Tree = TypeVar("Tree", bound="Tensor | tuple")
+
+
+class Encoded(NamedTuple):
+    """A read source. `values_BSD` is what attention sums over; most families use the states themselves."""
+
+    states_BSD: Tensor
+    summary_BD: Tensor
+    mask_BS: Tensor
+    values_BSD: Tensor
+
+
+class Encoder(nn.Module):
+    """Reads embedded tokens. `dim` is the width it takes in and gives out."""
+
+    dim: int
+
+    def forward(self, x_BSD: Tensor, mask_BS: Tensor) -> Encoded:
+        """Read `x_BSD` where `mask_BS` is True; states at padding are zero."""
+        raise NotImplementedError
+
+
+class Decoder(nn.Module):
+    """Writes one target from a read source; output t depends on inputs up to t only."""
+
+    dim: int
+
+    def start(self, encoded: Encoded) -> State:
+        """The state before the first target token."""
+        raise NotImplementedError
+
+    def forward(self, x_BTD: Tensor, encoded: Encoded, state: State) -> tuple[Tensor, State]:
+        """Continue from `state` with T embedded tokens: all at once in training, one by one in decoding."""
+        raise NotImplementedError
+
+
+def map_state(change: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
+    """Apply `change` to every tensor of a state (or of an `Encoded`), keeping its structure."""
+    if isinstance(tree, Tensor):
+        return change(tree)
+    changed = [map_state(change, branch) for branch in tree]
+    return type(tree)(*changed) if hasattr(tree, "_fields") else tuple(changed)  # type: ignore[return-value]
+
+
+def masked_mean(x_BSD: Tensor, mask_BS: Tensor) -> Tensor:
+    """Mean over real positions (B, D); zeros where a row has none."""
+    counts_B1 = mask_BS.sum(1, keepdim=True).clamp(min=1)
+    return torch.where(mask_BS[..., None], x_BSD, 0.0).sum(1) / counts_B1
