@@ -1,0 +1,45 @@
+"""What a step of training or evaluation reads. Padding is on the right; masks are True on real tokens."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class ClassificationBatch(NamedTuple):
+    """Texts with one label each. `tokens` counts real tokens, `positions` those and the padding."""
+
+    id_B: Tensor
+    source_BS: Tensor
+    mask_BS: Tensor
+    label_B: Tensor
+    tokens: int
+    positions: int
+
+    @property
+    def examples(self) -> int:
+        """How many examples there are."""
+        return len(self.id_B)
+
+
+class TranslationBatch(NamedTuple):
+    """Sentence pairs. `given_BT` starts with the begin mark, `wanted_BT` is the same shifted, ending in the end mark.
+
+    Both are padded with 0, so `wanted_BT != 0` marks the tokens that count in the loss.
+    `tokens` and `positions` add source and target up.
+    """
+
+    id_B: Tensor
+    source_BS: Tensor
+    mask_BS: Tensor
+    given_BT: Tensor
+    wanted_BT: Tensor
+    tokens: int
+    positions: int
+
+    @property
+    def examples(self) -> int:
+        """How many pairs there are."""
+        return len(self.id_B)
+
+
+Batch = ClassificationBatch | TranslationBatch

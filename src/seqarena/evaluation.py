@@ -1,0 +1,38 @@
+"""What one pass over a split found: scores, the same scores by stratum, and one row per example."""
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+Bucket = dict[str, str | int | float]
+"""One stratum: `bucket` (its name, such as `10-19`), `n` (examples in it), then each metric by name."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Results of one split. Metric names carry no prefix here; `keys()` gives them in the house's grammar.
+
+    `examples` has one row per example in input order: `id`, `length`, the strata, the raw text
+    (`text`, or `source` and `reference`), `label`/`reference`, `prediction`, and score statistics.
+    `confusion` (rows: true class, columns: predicted) and `per_class` are there for classification only,
+    `signature` for translation only.
+    """
+
+    split: str
+    metrics: dict[str, float]
+    strata: dict[str, list[Bucket]]
+    examples: pa.Table
+    signature: dict[str, str] = field(default_factory=dict)
+    confusion: list[list[int]] | None = None
+    classes: list[str] | None = None
+    per_class: list[Bucket] | None = None
+
+    def keys(self) -> dict[str, float]:
+        """`<split>/<metric>` and `<split>/<metric>/<axis>=<bucket>`, as history and W&B write them."""
+        found = {f"{self.split}/{name}": value for name, value in self.metrics.items()}
+        for axis, buckets in self.strata.items():
+            for bucket in buckets:
+                for name, value in bucket.items():
+                    if name not in ("bucket", "n"):
+                        found[f"{self.split}/{name}/{axis}={bucket['bucket']}"] = float(value)
+        return found
