@@ -1,5 +1,7 @@
 """What one pass over a split found: scores, the same scores by stratum, and one row per example."""
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -36,3 +38,24 @@ class Evaluation:
                     if name not in ("bucket", "n"):
                         found[f"{self.split}/{name}/{axis}={bucket['bucket']}"] = float(value)
         return found
+
+
+def by_bucket(values: Sequence[int], edges: Sequence[int]) -> list[tuple[str, list[int]]]:
+    """Which examples fall into each bucket that holds any: its name (`10-19`, `4`, `50+`) and their places.
+
+    `edges` are the lower edges in rising order; the last bucket is open, and values under the first edge form one too.
+    """
+    places: dict[int, list[int]] = {}
+    for place, value in enumerate(values):
+        places.setdefault(bisect_right(edges, value) - 1, []).append(place)
+    return [(bucket_name(number, edges), places[number]) for number in sorted(places)]
+
+
+def bucket_name(number: int, edges: Sequence[int]) -> str:
+    """What the bucket from `edges[number]` on is called."""
+    if number < 0:
+        return f"under {edges[0]}"
+    if number == len(edges) - 1:
+        return f"{edges[number]}+"
+    last = edges[number + 1] - 1
+    return str(last) if last == edges[number] else f"{edges[number]}-{last}"

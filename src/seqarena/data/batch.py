@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
+"""The token ids that every vocabulary begins with."""
+
 
 class ClassificationBatch(NamedTuple):
     """Texts with one label each. `tokens` counts real tokens, `positions` those and the padding."""
@@ -20,12 +23,18 @@ class ClassificationBatch(NamedTuple):
         """How many examples there are."""
         return len(self.id_B)
 
+    @property
+    def targets(self) -> int:
+        """What the loss is a mean over: examples."""
+        return len(self.id_B)
+
 
 class TranslationBatch(NamedTuple):
     """Sentence pairs. `given_BT` starts with the begin mark, `wanted_BT` is the same shifted, ending in the end mark.
 
     Both are padded with 0, so `wanted_BT != 0` marks the tokens that count in the loss.
-    `tokens` and `positions` add source and target up.
+    `targets` counts the target tokens, end marks included: what the loss is a mean over. `tokens` and `positions` add
+    source and target up.
     """
 
     id_B: Tensor
@@ -33,6 +42,7 @@ class TranslationBatch(NamedTuple):
     mask_BS: Tensor
     given_BT: Tensor
     wanted_BT: Tensor
+    targets: int
     tokens: int
     positions: int
 

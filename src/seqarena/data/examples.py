@@ -1,0 +1,96 @@
+"""Prepared examples of one split, memory-mapped, and how some of them become a batch."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from seqarena.data.batch import BEGIN, END, PAD, Batch, ClassificationBatch, TranslationBatch
+
+
+class Ragged:
+    """A column of integer lists in Arrow chunks, as numpy views: no copy, no Python lists."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._chunks = [(c.offsets.to_numpy(), c.values.to_numpy()) for c in column.chunks]
+        self._starts = np.cumsum([0] + [len(c) for c in column.chunks])
+        self.lengths_N = np.concatenate([np.diff(offsets) for offsets, _ in self._chunks] or [np.zeros(0, np.int64)])
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        chunk = int(np.searchsorted(self._starts, index, "right")) - 1
+        offsets, values = self._chunks[chunk]
+        place = index - self._starts[chunk]
+        return values[offsets[place] : offsets[place + 1]]
+
+
+def padded(rows: list[np.ndarray]) -> Tensor:
+    """Rows of ids side by side, (B, longest), at least one column, padded on the right with 0."""
+    ids = np.full((len(rows), max(1, *(len(row) for row in rows))), PAD, np.int64)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = row
+    return torch.from_numpy(ids)
+
+
+def reading_mask(rows: list[np.ndarray], width: int) -> Tensor:
+    """True on real tokens, (B, width)."""
+    lengths_B = torch.tensor([len(row) for row in rows])
+    return torch.arange(width)[None, :] < lengths_B[:, None]
+
+
+class Examples:
+    """One split. Indexing with a list of indices gives their batch; `table` holds the raw columns."""
+
+    def __init__(self, path: Path, max_length: int | None) -> None:
+        self.table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        self.source = Ragged(self.table["source_ids"])
+        self.target = Ragged(self.table["target_ids"]) if "target_ids" in self.table.column_names else None
+        self._labels_N = self.table["class"].to_numpy() if "class" in self.table.column_names else None
+        self._max_length = max_length
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def lengths(self) -> np.ndarray:
+        """Positions that each example takes up in a batch: the longer of its two sides, marks included."""
+        if self.target is None:
+            return np.minimum(self.source.lengths_N, self._max_length or np.iinfo(np.int64).max)
+        return np.maximum(self.source.lengths_N, self.target.lengths_N) + 1
+
+    def __getitem__(self, indices: list[int]) -> Batch:
+        if self.target is None:
+            return self._texts(indices)
+        return translation_batch(indices, [self.source[i] for i in indices], [self.target[i] for i in indices])
+
+    def _texts(self, indices: list[int]) -> ClassificationBatch:
+        rows = [self.source[i][: self._max_length] for i in indices]
+        labels_B = torch.from_numpy(self._labels_N[indices].astype(np.int64))  # type: ignore[index]
+        return classification_batch(indices, rows, labels_B)
+
+
+def classification_batch(indices: list[int], rows: list[np.ndarray], labels_B: Tensor) -> ClassificationBatch:
+    """Texts as ids, padded and masked."""
+    source_BS = padded(rows)
+    tokens = sum(len(row) for row in rows)
+    mask_BS = reading_mask(rows, source_BS.shape[1])
+    return ClassificationBatch(torch.tensor(indices), source_BS, mask_BS, labels_B, tokens, source_BS.numel())
+
+
+def translation_batch(indices: list[int], sources: list[np.ndarray], targets: list[np.ndarray]) -> TranslationBatch:
+    """Pairs as ids: sources and wanted targets end with the end mark, given targets start with the begin mark."""
+    sources = [np.append(row, END) for row in sources]
+    source_BS = padded(sources)
+    given_BT = padded([np.insert(row, 0, BEGIN) for row in targets])
+    wanted_BT = padded([np.append(row, END) for row in targets])
+    wanted = sum(len(row) + 1 for row in targets)
+    return TranslationBatch(
+        torch.tensor(indices),
+        source_BS,
+        reading_mask(sources, source_BS.shape[1]),
+        given_BT,
+        wanted_BT,
+        targets=wanted,
+        tokens=wanted + sum(len(row) for row in sources),
+        positions=source_BS.numel() + wanted_BT.numel(),
+    )

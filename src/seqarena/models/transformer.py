@@ -1,0 +1,260 @@
+"""The Transformer: Vaswani et al. 2017, "Attention Is All You Need", with every disputed part switchable.
+
+Departures, all switchable or stated: normalisation comes first by default (pre-norm, Xiong et al. 2020) with one more
+LayerNorm at the end; the encoder's summary is the mean over real positions, which the paper, having no classifier, does
+not define. Weights start Xavier-uniform with zero biases, as in the authors' implementation.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from seqarena.models.attention import attend, causal_mask
+from seqarena.models.contract import Decoder, Encoded, Encoder, State, masked_mean
+from seqarena.models.dropout import Dropout
+from seqarena.models.positions import Relations, positions, relations
+
+NORMS = ("pre", "post", "none")
+
+
+class MultiHeadAttention(nn.Module):
+    """Attention of `heads` heads, each over its own dim/heads features (section 3.2.2)."""
+
+    def __init__(self, dim: int, heads: int, dropout: float, scaled: bool) -> None:
+        super().__init__()
+        if dim % heads:
+            near = dim + heads - dim % heads
+            raise ValueError(
+                f"model.dim={dim} does not divide into model.heads={heads} heads; write for example model.dim={near}"
+            )
+        self.heads, self.dropout = heads, dropout
+        self.scale = (dim // heads) ** -0.5 if scaled else 1.0
+        self.query = nn.Linear(dim, dim)
+        self.key = nn.Linear(dim, dim)
+        self.value = nn.Linear(dim, dim)
+        self.output = nn.Linear(dim, dim)
+        for part in (self.query, self.key, self.value, self.output):
+            nn.init.xavier_uniform_(part.weight)
+            nn.init.zeros_(part.bias)
+
+    def _split(self, x_BTD: Tensor) -> Tensor:
+        return x_BTD.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def read(self, x_BSD: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, H, S, d) of what is attended to."""
+        return self._split(self.key(x_BSD)), self._split(self.value(x_BSD))
+
+    def ask(self, x_BTD: Tensor) -> Tensor:
+        """Queries (B, H, T, d)."""
+        return self._split(self.query(x_BTD))
+
+    def forward(
+        self, query_BHTd: Tensor, key_BHSd: Tensor, value_BHSd: Tensor, mask: Tensor | None, bias: Tensor | None
+    ) -> Tensor:
+        """What the queries gather, (B, T, D)."""
+        drop = self.dropout if self.training else 0.0
+        context_BHTd = attend(query_BHTd, key_BHSd, value_BHSd, mask, self.scale, drop, bias)
+        return self.output(context_BHTd.transpose(1, 2).flatten(2))
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with a ReLU between them, at every position (section 3.3)."""
+
+    def __init__(self, dim: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.inner, self.outer = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
+        self.dropout = Dropout(dropout)
+        for part in (self.inner, self.outer):
+            nn.init.xavier_uniform_(part.weight)
+            nn.init.zeros_(part.bias)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        """Position by position."""
+        return self.outer(self.dropout(self.inner(x_BTD).relu()))
+
+
+class Wrapping(nn.Module):
+    """What surrounds a sublayer: LayerNorm before (pre), after the sum (post) or not at all; dropout; the residual sum."""
+
+    def __init__(self, dim: int, norm: str, residual: bool, dropout: float) -> None:
+        super().__init__()
+        if norm not in NORMS:
+            raise ValueError(f"model.norm={norm} is not known: choose one of {', '.join(NORMS)}")
+        self.before = nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
+        self.after = nn.LayerNorm(dim) if norm == "post" else nn.Identity()
+        self.residual, self.dropout = residual, Dropout(dropout)
+
+    def leave(self, x_BTD: Tensor, y_BTD: Tensor) -> Tensor:
+        """Join a sublayer's output `y_BTD` with what went in."""
+        y_BTD = self.dropout(y_BTD)
+        return self.after(x_BTD + y_BTD if self.residual else y_BTD)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        hidden: int,
+        dropout: float,
+        attention_dropout: float,
+        norm: str,
+        residual: bool,
+        scaled: bool,
+    ) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(dim, heads, attention_dropout, scaled)
+        self.feedforward = FeedForward(dim, hidden, dropout)
+        self.around_attention = Wrapping(dim, norm, residual, dropout)
+        self.around_feedforward = Wrapping(dim, norm, residual, dropout)
+
+    def forward(self, x_BSD: Tensor, mask_B11S: Tensor, bias: Tensor | None, relations: Relations) -> Tensor:
+        """One layer further; `mask_B11S` says which positions may be looked at."""
+        seen_BSD = self.around_attention.before(x_BSD)
+        key, value = self.attention.read(seen_BSD)
+        query, key = relations.rotate(self.attention.ask(seen_BSD), 0), relations.rotate(key, 0)
+        x_BSD = self.around_attention.leave(x_BSD, self.attention(query, key, value, mask_B11S, bias))
+        y_BSD = self.feedforward(self.around_feedforward.before(x_BSD))
+        return self.around_feedforward.leave(x_BSD, y_BSD)
+
+
+class TransformerEncoder(Encoder):
+    """N layers of self-attention and feed-forward (section 3.1)."""
+
+    def __init__(
+        self,
+        dim: int,
+        layers: int,
+        heads: int,
+        feedforward: int,
+        dropout: float,
+        attention_dropout: float,
+        positions_kind: str,
+        max_positions: int,
+        norm: str,
+        residual: bool,
+        scaled: bool,
+    ) -> None:
+        super().__init__()
+        self.dim = dim
+        self.positions = positions(positions_kind, dim, max_positions)
+        self.relations = relations(positions_kind, dim // heads, heads)
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(
+            EncoderLayer(dim, heads, feedforward, dropout, attention_dropout, norm, residual, scaled)
+            for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
+
+    def forward(self, x_BSD: Tensor, mask_BS: Tensor) -> Encoded:
+        """Read a batch of texts; the summary is the mean over real positions."""
+        length = x_BSD.shape[1]
+        x_BSD = self.dropout(self.positions(x_BSD, 0))
+        bias = self.relations.bias(length, length, 0, x_BSD.device)
+        mask_B11S = mask_BS[:, None, None, :]
+        for layer in self.layers:
+            x_BSD = layer(x_BSD, mask_B11S, bias, self.relations)
+        states_BSD = self.norm(x_BSD) * mask_BS[..., None]
+        return Encoded(states_BSD, masked_mean(states_BSD, mask_BS), mask_BS, states_BSD)
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the source (unless switched off), feed-forward."""
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        hidden: int,
+        dropout: float,
+        attention_dropout: float,
+        norm: str,
+        residual: bool,
+        scaled: bool,
+        cross: bool,
+    ) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(dim, heads, attention_dropout, scaled)
+        self.around_attention = Wrapping(dim, norm, residual, dropout)
+        self.cross = MultiHeadAttention(dim, heads, attention_dropout, scaled) if cross else None
+        self.around_cross = Wrapping(dim, norm, residual, dropout) if cross else None
+        self.feedforward = FeedForward(dim, hidden, dropout)
+        self.around_feedforward = Wrapping(dim, norm, residual, dropout)
+
+    def start(self, encoded: Encoded) -> State:
+        """Keys and values of the past (none yet) and of the source, which are computed once."""
+        past, _ = self.attention.read(encoded.states_BSD[:, :0])
+        source = () if self.cross is None else self.cross.read(encoded.states_BSD)
+        return (past, past), source
+
+    def forward(
+        self, x_BTD: Tensor, encoded: Encoded, state: State, mask_TS: Tensor, bias: Tensor | None, relations: Relations
+    ) -> tuple[Tensor, State]:
+        """One layer further, and the state with the new keys and values appended."""
+        (past_key, past_value), source = state
+        first = past_key.shape[2]
+        seen_BTD = self.around_attention.before(x_BTD)
+        key, value = self.attention.read(seen_BTD)
+        query, key = relations.rotate(self.attention.ask(seen_BTD), first), relations.rotate(key, first)
+        if first:
+            key, value = torch.cat((past_key, key), 2), torch.cat((past_value, value), 2)
+        x_BTD = self.around_attention.leave(x_BTD, self.attention(query, key, value, mask_TS, bias))
+        if self.cross is not None and self.around_cross is not None:
+            query = self.cross.ask(self.around_cross.before(x_BTD))
+            gathered_BTD = self.cross(query, source[0], source[1], encoded.mask_BS[:, None, None, :], None)
+            x_BTD = self.around_cross.leave(x_BTD, gathered_BTD)
+        y_BTD = self.feedforward(self.around_feedforward.before(x_BTD))
+        return self.around_feedforward.leave(x_BTD, y_BTD), ((key, value), source)
+
+
+class TransformerDecoder(Decoder):
+    """N layers of causal self-attention, cross-attention and feed-forward (section 3.1).
+
+    With `cross` off the source reaches the decoder only as its summary, added to every input.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        layers: int,
+        heads: int,
+        feedforward: int,
+        dropout: float,
+        attention_dropout: float,
+        positions_kind: str,
+        max_positions: int,
+        norm: str,
+        residual: bool,
+        scaled: bool,
+        cross: bool,
+    ) -> None:
+        super().__init__()
+        self.dim, self.cross = dim, cross
+        self.positions = positions(positions_kind, dim, max_positions)
+        self.relations = relations(positions_kind, dim // heads, heads)
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(
+            DecoderLayer(dim, heads, feedforward, dropout, attention_dropout, norm, residual, scaled, cross)
+            for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
+
+    def start(self, encoded: Encoded) -> State:
+        """One pair of key/value caches a layer."""
+        return tuple(layer.start(encoded) for layer in self.layers)
+
+    def forward(self, x_BTD: Tensor, encoded: Encoded, state: State) -> tuple[Tensor, State]:
+        """Continue by T tokens; the past's length is that of the caches."""
+        first, length = state[0][0][0].shape[2], x_BTD.shape[1]
+        x_BTD = self.positions(x_BTD, first)
+        if not self.cross:
+            x_BTD = x_BTD + encoded.summary_BD[:, None]
+        x_BTD = self.dropout(x_BTD)
+        mask_TS = causal_mask(length, first, x_BTD.device)
+        bias = self.relations.bias(length, first + length, first, x_BTD.device)
+        states = []
+        for layer, past in zip(self.layers, state, strict=True):
+            x_BTD, new = layer(x_BTD, encoded, past, mask_TS, bias, self.relations)
+            states.append(new)
+        return self.norm(x_BTD), tuple(states)

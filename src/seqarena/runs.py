@@ -1,0 +1,91 @@
+"""From a composed config to the objects of a run, and from a run's folder back to them."""
+
+from pathlib import Path
+from typing import Any
+
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from seqarena.data.module import BatchOptions, DataModule
+from seqarena.data.preparation import Preparation, Vocabulary
+from seqarena.data.tokenizer import TokenizerOptions
+from seqarena.errors import InputError
+from seqarena.tasks.classification import Classification
+from seqarena.tasks.decoding import Search
+from seqarena.tasks.embedding import EmbeddingOptions
+from seqarena.tasks.task import SequenceTask
+from seqarena.tasks.translation import Translation
+
+OURS = ("seqarena.", "torch.optim.")
+
+
+def build(node: DictConfig) -> Any:
+    """Instantiate a node, which may name only what is ours or torch's; a bad value becomes a message for its author."""
+    target = str(node["_target_"])
+    if not target.startswith(OURS):
+        raise InputError(f"_target_: {target} is not run: only {' and '.join(OURS)}* are")
+    try:
+        return instantiate(node)
+    except InstantiationException as error:
+        cause = error.__cause__
+        if isinstance(cause, (ValueError, InputError)):
+            raise InputError(str(cause)) from error
+        raise
+
+
+def build_data(config: DictConfig) -> DataModule:
+    """The datamodule of `config.data`; nothing is read yet."""
+    data = config.data
+    options = TokenizerOptions(**data.tokenizer)
+    preparation = Preparation(config.task.name, options, data.max_length, data.cut_seed)
+    batches = BatchOptions(data.batch_tokens, data.batch_examples, data.workers, config.seed)
+    buckets = {axis: list(edges) for axis, edges in data.buckets.items()}
+    return DataModule(build(data.reader), preparation, batches, buckets, Path(config.cache))
+
+
+def build_task(config: DictConfig, vocabulary: Vocabulary) -> SequenceTask:
+    """The task with its architecture, freshly initialised."""
+    makers = {"classification": _classification, "translation": _translation}
+    return makers[config.task.name](config, vocabulary)
+
+
+def _shared(config: DictConfig) -> dict[str, Any]:
+    return {
+        "embedding": EmbeddingOptions(**config.model.embedding),
+        "label_smoothing": config.task.label_smoothing,
+        "optimizer": build(config.optim),
+        "schedule": build(config.schedule),
+        "log_every": config.trainer.log_every,
+    }
+
+
+def _classification(config: DictConfig, vocabulary: Vocabulary) -> Classification:
+    return Classification(
+        encoder=build(config.model.encoder),
+        vocabulary=len(vocabulary.source),
+        classes=vocabulary.labels,
+        head_dropout=config.task.head_dropout,
+        max_norm=config.task.max_norm,
+        **_shared(config),
+    )
+
+
+def _translation(config: DictConfig, vocabulary: Vocabulary) -> Translation:
+    target = vocabulary.target or vocabulary.source
+    return Translation(
+        encoder=build(config.model.encoder),
+        decoder=build(config.model.decoder),
+        source_vocabulary=len(vocabulary.source),
+        target=target,
+        joint=config.data.tokenizer.joint,
+        tied=config.task.tied,
+        language=config.data.target,
+        decoding=Search(**config.task.decoding),
+        **_shared(config),
+    )
+
+
+def plain(config: DictConfig) -> dict[str, Any]:
+    """The config as plain data, every interpolation resolved."""
+    return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]

@@ -1,0 +1,149 @@
+"""What both tasks share: exact gradients over uneven batches, optimizer and schedule, evaluation over a whole split."""
+
+from collections.abc import Callable
+from typing import Any
+
+import lightning as L
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+
+from seqarena.data.batch import Batch
+from seqarena.evaluation import Evaluation
+
+LOSS_UNIT = 1024.0
+"""Backward passes run on sum/LOSS_UNIT, so that half precision neither over- nor underflows; the step undoes it."""
+
+Finding = dict[str, list[Any]]
+"""Results of a batch by column, `id` among them: one entry an example."""
+
+
+class SequenceTask(L.LightningModule):
+    """Training and evaluation that know neither the architecture nor the loss.
+
+    A subclass gives `loss` (the sum over a batch, and how many tokens or examples it sums), `examine` (one finding an
+    example) and `score` (metrics of findings joined with the data). Gradients are those of the sum of all losses over
+    the count of all tokens (or examples) of the step, whatever the batches, the accumulation and the number of ranks.
+    """
+
+    monitor: str
+    """The validation metric that selects."""
+    mode: str
+    """Whether more of it is better (`max`) or less (`min`)."""
+
+    def __init__(
+        self,
+        optimizer: Callable[..., Optimizer],
+        schedule: Callable[..., LRScheduler | ReduceLROnPlateau],
+        log_every: int,
+    ) -> None:
+        super().__init__()
+        self._optimizer, self._schedule, self._log_every = optimizer, schedule, log_every
+        self.lr: float | None = None
+        """Overrides the optimizer's rate, for the learning-rate finder."""
+        self.evaluations: dict[str, Evaluation] = {}
+        self._findings: list[Finding] = []
+        self._targets = 0
+        self._loss_since, self._targets_since, self._logged = 0.0, 0, 0
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Sum of the losses of `batch.targets` tokens or examples."""
+        raise NotImplementedError
+
+    def examine(self, batch: Batch) -> Finding:
+        """Predictions and score statistics of a batch, in evaluation mode."""
+        raise NotImplementedError
+
+    def score(self, split: str, findings: Finding) -> Evaluation:
+        """Metrics from the findings of a whole split, which are sorted by id."""
+        raise NotImplementedError
+
+    def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+        """The batch's share of the step's loss."""
+        total = self.loss(batch)
+        self._targets += batch.targets
+        self._loss_since = self._loss_since + total.detach()
+        self._targets_since += batch.targets
+        return total / LOSS_UNIT * self.trainer.accumulate_grad_batches
+
+    def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
+        """Turn summed gradients into those of the mean over everything this step has seen, before clipping."""
+        ranks = self.trainer.world_size
+        targets = torch.tensor(float(self._targets), device=self.device)
+        if ranks > 1:
+            dist.all_reduce(targets)
+        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        torch._foreach_mul_(gradients, LOSS_UNIT * ranks / targets.item())
+        self._targets = 0
+
+    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_index: int) -> None:
+        """Log the mean loss since the last time, every few optimizer steps."""
+        step = self.trainer.global_step
+        if step == self._logged or step % self._log_every:
+            return
+        self._logged = step
+        loss = self._loss_since / self._targets_since
+        self._loss_since, self._targets_since = 0.0, 0
+        rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
+        self.logger_metrics({"train/loss": float(loss), "train/lr": rate})
+
+    def logger_metrics(self, metrics: dict[str, float]) -> None:
+        """Send metrics to every logger, on the axis of optimizer steps."""
+        for logger in self.trainer.loggers:
+            logger.log_metrics(metrics, step=self.trainer.global_step)
+
+    def validation_step(self, batch: Batch, batch_index: int) -> None:
+        """Gather findings."""
+        self._findings.append(self.examine(batch))
+
+    def test_step(self, batch: Batch, batch_index: int) -> None:
+        """Gather findings."""
+        self._findings.append(self.examine(batch))
+
+    def on_validation_epoch_end(self) -> None:
+        """Score the validation split."""
+        self._conclude("val")
+
+    def on_test_epoch_end(self) -> None:
+        """Score the test split."""
+        self._conclude("test")
+
+    def _conclude(self, split: str) -> None:
+        findings = sorted_by_id(_gathered(self._findings))
+        self._findings = []
+        evaluation = self.score(split, findings)
+        self.evaluations[split] = evaluation
+        self.log(f"{split}/{self.monitor}", evaluation.metrics[self.monitor], logger=False, batch_size=1)
+        self.logger_metrics(evaluation.keys())
+
+    def configure_optimizers(self) -> Any:
+        """The optimizer, and its schedule stepped per optimizer step (or per validation, for plateau)."""
+        optimizer = self._optimizer(self.parameters())
+        if self.lr is not None:
+            for group in optimizer.param_groups:
+                group["lr"] = self.lr
+        schedule = self._schedule(optimizer, total_steps=int(self.trainer.estimated_stepping_batches))
+        plan: dict[str, Any] = {"scheduler": schedule, "interval": "step", "frequency": 1}
+        if isinstance(schedule, ReduceLROnPlateau):
+            plan |= {"monitor": f"val/{self.monitor}", "frequency": self.trainer.val_check_batch, "strict": True}
+        return {"optimizer": optimizer, "lr_scheduler": plan}
+
+
+def _gathered(findings: list[Finding]) -> list[Finding]:
+    """The findings of all ranks."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return findings
+    ranks: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(ranks, findings)
+    return [finding for rank in ranks for finding in rank]
+
+
+def sorted_by_id(findings: list[Finding]) -> Finding:
+    """One finding in input order; an example that came twice is an error."""
+    columns = {name: [value for finding in findings for value in finding[name]] for name in findings[0]}
+    order = sorted(range(len(columns["id"])), key=columns["id"].__getitem__)
+    if len(set(columns["id"])) != len(order):
+        raise RuntimeError("an example was evaluated twice")
+    return {name: [values[place] for place in order] for name, values in columns.items()}

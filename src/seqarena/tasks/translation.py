@@ -1,0 +1,174 @@
+"""Translation: teacher forcing with label smoothing, search, and sacreBLEU's own scores on detokenised text."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+import torch
+from sacrebleu.metrics import BLEU, CHRF
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from seqarena.data.batch import PAD, TranslationBatch
+from seqarena.evaluation import Bucket, Evaluation, by_bucket
+from seqarena.models.contract import Decoder, Encoded, Encoder
+from seqarena.tasks.decoding import Search, search
+from seqarena.tasks.embedding import EmbeddingOptions, TokenEmbedding
+from seqarena.tasks.task import Finding, SequenceTask
+
+BLEU_TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "th": "char", "lo": "char", "km": "char", "my": "char"}
+"""sacreBLEU's tokenizer by target language; all others are scored with 13a, the tokenizer of WMT."""
+
+
+class Detokenizer(Protocol):
+    """Turns token ids into the text a reader sees."""
+
+    def __len__(self) -> int: ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids`."""
+
+
+class Translation(SequenceTask):
+    """Source embedding and encoder, target embedding and decoder, output layer. Selected by validation BLEU.
+
+    With one joint vocabulary both sides share the embedding; `tied` makes the output layer the target embedding too
+    (Press & Wolf 2017). Validation uses greedy search, the test `decoding`.
+    """
+
+    monitor, mode = "bleu", "max"
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        decoder: Decoder,
+        source_vocabulary: int,
+        target: Detokenizer,
+        joint: bool,
+        tied: bool,
+        language: str,
+        embedding: EmbeddingOptions,
+        label_smoothing: float,
+        decoding: Search,
+        optimizer: Callable[..., Optimizer],
+        schedule: Callable[..., Any],
+        log_every: int,
+    ) -> None:
+        super().__init__(optimizer, schedule, log_every)
+        self.label_smoothing, self.decoding, self._target = label_smoothing, decoding, target
+        self._scores = TranslationScores(language)
+        self.source_embedding = TokenEmbedding(source_vocabulary, encoder.dim, embedding)
+        self.target_embedding = (
+            self.source_embedding if joint else TokenEmbedding(len(target), decoder.dim, embedding)
+        )
+        self.encoder, self.decoder = encoder, decoder
+        self.output = nn.Linear(decoder.dim, len(target), bias=False)
+        if tied:
+            self.output.weight = self.target_embedding.table.weight
+        else:
+            nn.init.normal_(self.output.weight, 0.0, decoder.dim**-0.5)
+
+    def encode(self, source_BS: Tensor, mask_BS: Tensor) -> Encoded:
+        """Read the sources."""
+        return self.encoder(self.source_embedding(source_BS), mask_BS)
+
+    def forward(self, batch: TranslationBatch) -> tuple[Tensor, Encoded]:
+        """Logits (B, T, V) of every next token given the true ones before it, and the read source."""
+        encoded = self.encode(batch.source_BS, batch.mask_BS)
+        y_BTD, _ = self.decoder(self.target_embedding(batch.given_BT), encoded, self.decoder.start(encoded))
+        return self.output(y_BTD), encoded
+
+    def loss(self, batch: TranslationBatch) -> Tensor:
+        """Summed cross-entropy of the wanted tokens, smoothed in training (Szegedy et al. 2016)."""
+        logits_BTV, _ = self(batch)
+        return nn.functional.cross_entropy(
+            logits_BTV.flatten(0, 1),
+            batch.wanted_BT.flatten(),
+            ignore_index=PAD,
+            reduction="sum",
+            label_smoothing=self.label_smoothing,
+        )
+
+    def translate(self, source_BS: Tensor, mask_BS: Tensor, how: Search) -> list[str]:
+        """The best target of each source, as text."""
+        return self._search(self.encode(source_BS, mask_BS), how)
+
+    def _search(self, encoded: Encoded, how: Search) -> list[str]:
+        found = search(self.target_embedding, self.decoder, self.output, encoded, how)
+        return [self._target.decode(ids) for ids in found]
+
+    def examine(self, batch: TranslationBatch) -> Finding:
+        """The translation, and the summed loss of the reference's tokens with their number."""
+        logits_BTV, encoded = self(batch)
+        loss_BT = nn.functional.cross_entropy(
+            logits_BTV.float().transpose(1, 2), batch.wanted_BT, ignore_index=PAD, reduction="none"
+        )
+        validating = self.trainer.validating or self.trainer.training or self.trainer.sanity_checking
+        return {
+            "id": batch.id_B.tolist(),
+            "prediction": self._search(encoded, Search() if validating else self.decoding),
+            "loss": loss_BT.sum(1).tolist(),
+            "tokens": (batch.wanted_BT != PAD).sum(1).tolist(),
+        }
+
+    def score(self, split: str, findings: Finding) -> Evaluation:
+        """BLEU, chrF, loss per token, length ratio and empty outputs: over all and by stratum."""
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        table = data.table(split).take(findings["id"])
+        said, meant = findings["prediction"], table["target"].to_pylist()
+        statistics = self._scores.statistics(said, meant)
+
+        def measures(at: Sequence[int]) -> dict[str, float]:
+            scores = self._scores.corpus([said[i] for i in at], [meant[i] for i in at], [statistics[i] for i in at])
+            tokens = sum(findings["tokens"][i] for i in at)
+            return {**scores, "loss": sum(findings["loss"][i] for i in at) / tokens}
+
+        strata: dict[str, list[Bucket]] = {
+            axis: [
+                {"bucket": name, "n": len(at), **measures(at)}
+                for name, at in by_bucket(table[axis].to_pylist(), edges)
+            ]
+            for axis, edges in data.buckets.items()
+            if axis in table.column_names
+        }
+        examples = table.drop_columns(["source_ids", "target_ids"]).rename_columns({"target": "reference"})
+        for name, column in (
+            ("prediction", said),
+            ("bleu_statistics", statistics),
+            ("loss", findings["loss"]),
+            ("tokens", findings["tokens"]),
+        ):
+            examples = examples.append_column(name, pa.array(column))
+        metrics = measures(range(len(said)))
+        return Evaluation(split, metrics, strata, examples, signature=self._scores.signature())
+
+
+class TranslationScores:
+    """BLEU and chrF as the `sacrebleu` command computes them, with the tokenizer that suits the target language."""
+
+    def __init__(self, language: str) -> None:
+        self._bleu = BLEU(tokenize=BLEU_TOKENIZERS.get(language.lower().split("-")[0].split("_")[0], "13a"))
+        self._chrf = CHRF()
+
+    def statistics(self, said: Sequence[str], meant: Sequence[str]) -> list[list[int]]:
+        """Ten numbers a sentence: both lengths, matches of 1- to 4-grams, their totals. BLEU is a function of their sums."""
+        found = (self._bleu.sentence_score(a, [b]) for a, b in zip(said, meant, strict=True))
+        return [[score.sys_len, score.ref_len, *score.counts, *score.totals] for score in found]
+
+    def corpus(self, said: Sequence[str], meant: Sequence[str], statistics: Sequence[Sequence[int]]) -> dict[str, float]:
+        """Scores of a set of sentences, from 0 to 100, with the length ratio and the share of empty outputs."""
+        sums = [sum(column) for column in zip(*statistics, strict=True)]
+        bleu = BLEU.compute_bleu(sums[2:6], sums[6:10], sums[0], sums[1], smooth_method="exp")
+        return {
+            "bleu": bleu.score,
+            "chrf": self._chrf.corpus_score(list(said), [list(meant)]).score,
+            "length_ratio": sums[0] / sums[1] if sums[1] else math.nan,
+            "empty_outputs": sum(not text.strip() for text in said) / len(said),
+        }
+
+    def signature(self) -> dict[str, str]:
+        """sacreBLEU's own description of how the scores were computed."""
+        self._bleu.corpus_score(["a"], [["a"]])
+        self._chrf.corpus_score(["a"], [["a"]])
+        return {"bleu": str(self._bleu.get_signature()), "chrf": str(self._chrf.get_signature())}
