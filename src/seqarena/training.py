@@ -8,6 +8,8 @@ from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from omegaconf import DictConfig
 
 from seqarena.callbacks.averaging import LastWeights
+from seqarena.data.module import DataModule
+from seqarena.device import prepare_cpu
 from seqarena.runs import build_data, build_task
 from seqarena.tasks.task import SequenceTask
 
@@ -41,6 +43,7 @@ def make_trainer(config: DictConfig, task: SequenceTask, folder: Path, callbacks
 def train(config: DictConfig, folder: Path) -> None:
     """Train, choose by validation, test once."""
     L.seed_everything(config.seed, workers=True, verbose=False)
+    prepare_cpu()
     data = build_data(config)
     data.prepare_data()
     data.setup()
@@ -58,12 +61,21 @@ def train(config: DictConfig, folder: Path) -> None:
         callbacks.append(EarlyStopping(metric, mode=task.mode, patience=config.trainer.early_stopping))
     trainer = make_trainer(config, task, folder, callbacks)
     trainer.fit(task, datamodule=data)
-    if config.trainer.average:
-        task.load_state_dict(recent.average())
-        trainer.validate(task, datamodule=data, verbose=False)
-        averaged = task.evaluations["val"].metrics[task.monitor]
-        if averaged > best.best_model_score:
-            trainer.save_checkpoint(weights / "best.ckpt", weights_only=True)
+    choose(task, trainer, data, weights / "best.ckpt", recent if config.trainer.average else None)
     task.load_state_dict(torch.load(weights / "best.ckpt", weights_only=True)["state_dict"])
     trainer.test(task, datamodule=data, verbose=False)
     print(task.evaluations["test"].metrics)
+
+
+def choose(
+    task: SequenceTask, trainer: L.Trainer, data: DataModule, best: Path, recent: LastWeights | None
+) -> None:
+    """Leave in `best` the weights that validate best, among those validated so far, the last, and the average."""
+    candidates = [] if recent is None or not recent.kept() else [recent.average()]
+    if task.validated_step != trainer.global_step:
+        candidates.insert(0, {name: value.clone() for name, value in task.state_dict().items()})
+    for weights in candidates:
+        task.load_state_dict(weights)
+        trainer.validate(task, datamodule=data, verbose=False)
+        if task.is_best():
+            trainer.save_checkpoint(best, weights_only=True)

@@ -59,17 +59,16 @@ class MultiHeadAttention(nn.Module):
 class FeedForward(nn.Module):
     """Two linear maps with a ReLU between them, at every position (section 3.3)."""
 
-    def __init__(self, dim: int, hidden: int, dropout: float) -> None:
+    def __init__(self, dim: int, hidden: int) -> None:
         super().__init__()
         self.inner, self.outer = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
-        self.dropout = Dropout(dropout)
         for part in (self.inner, self.outer):
             nn.init.xavier_uniform_(part.weight)
             nn.init.zeros_(part.bias)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         """Position by position."""
-        return self.outer(self.dropout(self.inner(x_BTD).relu()))
+        return self.outer(self.inner(x_BTD).relu())
 
 
 class Wrapping(nn.Module):
@@ -105,7 +104,7 @@ class EncoderLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.attention = MultiHeadAttention(dim, heads, attention_dropout, scaled)
-        self.feedforward = FeedForward(dim, hidden, dropout)
+        self.feedforward = FeedForward(dim, hidden)
         self.around_attention = Wrapping(dim, norm, residual, dropout)
         self.around_feedforward = Wrapping(dim, norm, residual, dropout)
 
@@ -179,7 +178,7 @@ class DecoderLayer(nn.Module):
         self.around_attention = Wrapping(dim, norm, residual, dropout)
         self.cross = MultiHeadAttention(dim, heads, attention_dropout, scaled) if cross else None
         self.around_cross = Wrapping(dim, norm, residual, dropout) if cross else None
-        self.feedforward = FeedForward(dim, hidden, dropout)
+        self.feedforward = FeedForward(dim, hidden)
         self.around_feedforward = Wrapping(dim, norm, residual, dropout)
 
     def start(self, encoded: Encoded) -> State:

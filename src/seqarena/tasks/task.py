@@ -44,6 +44,9 @@ class SequenceTask(L.LightningModule):
         self.lr: float | None = None
         """Overrides the optimizer's rate, for the learning-rate finder."""
         self.evaluations: dict[str, Evaluation] = {}
+        self.validated_step = -1
+        """The optimizer step of the last validation."""
+        self._validated: list[float] = []
         self._findings: list[Finding] = []
         self._targets = 0
         self._loss_since, self._targets_since, self._logged = 0.0, 0, 0
@@ -105,6 +108,13 @@ class SequenceTask(L.LightningModule):
     def on_validation_epoch_end(self) -> None:
         """Score the validation split."""
         self._conclude("val")
+        self.validated_step = self.trainer.global_step
+        self._validated.append(self.evaluations["val"].metrics[self.monitor])
+
+    def is_best(self) -> bool:
+        """Whether the last validation was better than all before it."""
+        *before, last = (value if self.mode == "max" else -value for value in self._validated)
+        return not before or last > max(before)
 
     def on_test_epoch_end(self) -> None:
         """Score the test split."""

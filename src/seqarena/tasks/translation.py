@@ -15,6 +15,7 @@ from seqarena.evaluation import Bucket, Evaluation, by_bucket
 from seqarena.models.contract import Decoder, Encoded, Encoder
 from seqarena.tasks.decoding import Search, search
 from seqarena.tasks.embedding import EmbeddingOptions, TokenEmbedding
+from seqarena.tasks.loss import cross_entropy_sum
 from seqarena.tasks.task import Finding, SequenceTask
 
 BLEU_TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "th": "char", "lo": "char", "km": "char", "my": "char"}
@@ -74,21 +75,16 @@ class Translation(SequenceTask):
         return self.encoder(self.source_embedding(source_BS), mask_BS)
 
     def forward(self, batch: TranslationBatch) -> tuple[Tensor, Encoded]:
-        """Logits (B, T, V) of every next token given the true ones before it, and the read source."""
+        """What the output layer reads at each target position (B, T, D), given the true tokens before it; the source."""
         encoded = self.encode(batch.source_BS, batch.mask_BS)
         y_BTD, _ = self.decoder(self.target_embedding(batch.given_BT), encoded, self.decoder.start(encoded))
-        return self.output(y_BTD), encoded
+        return y_BTD, encoded
 
     def loss(self, batch: TranslationBatch) -> Tensor:
-        """Summed cross-entropy of the wanted tokens, smoothed in training (Szegedy et al. 2016)."""
-        logits_BTV, _ = self(batch)
-        return nn.functional.cross_entropy(
-            logits_BTV.flatten(0, 1),
-            batch.wanted_BT.flatten(),
-            ignore_index=PAD,
-            reduction="sum",
-            label_smoothing=self.label_smoothing,
-        )
+        """Summed cross-entropy of the wanted tokens, smoothed."""
+        y_BTD, _ = self(batch)
+        real_BT = batch.wanted_BT != PAD
+        return cross_entropy_sum(y_BTD[real_BT], self.output.weight, batch.wanted_BT[real_BT], self.label_smoothing)
 
     def translate(self, source_BS: Tensor, mask_BS: Tensor, how: Search) -> list[str]:
         """The best target of each source, as text."""
@@ -100,9 +96,10 @@ class Translation(SequenceTask):
 
     def examine(self, batch: TranslationBatch) -> Finding:
         """The translation, and the summed loss of the reference's tokens with their number."""
-        logits_BTV, encoded = self(batch)
+        y_BTD, encoded = self(batch)
+        logits_BTV = self.output(y_BTD).float()
         loss_BT = nn.functional.cross_entropy(
-            logits_BTV.float().transpose(1, 2), batch.wanted_BT, ignore_index=PAD, reduction="none"
+            logits_BTV.transpose(1, 2), batch.wanted_BT, ignore_index=PAD, reduction="none"
         )
         validating = self.trainer.validating or self.trainer.training or self.trainer.sanity_checking
         return {
@@ -148,12 +145,14 @@ class TranslationScores:
     """BLEU and chrF as the `sacrebleu` command computes them, with the tokenizer that suits the target language."""
 
     def __init__(self, language: str) -> None:
-        self._bleu = BLEU(tokenize=BLEU_TOKENIZERS.get(language.lower().split("-")[0].split("_")[0], "13a"))
+        tokenizer = BLEU_TOKENIZERS.get(language.lower().split("-")[0].split("_")[0], "13a")
+        self._bleu = BLEU(tokenize=tokenizer)
+        self._sentence_bleu = BLEU(tokenize=tokenizer, effective_order=True)  # the statistics are the same
         self._chrf = CHRF()
 
     def statistics(self, said: Sequence[str], meant: Sequence[str]) -> list[list[int]]:
         """Ten numbers a sentence: both lengths, matches of 1- to 4-grams, their totals. BLEU is a function of their sums."""
-        found = (self._bleu.sentence_score(a, [b]) for a, b in zip(said, meant, strict=True))
+        found = (self._sentence_bleu.sentence_score(a, [b]) for a, b in zip(said, meant, strict=True))
         return [[score.sys_len, score.ref_len, *score.counts, *score.totals] for score in found]
 
     def corpus(self, said: Sequence[str], meant: Sequence[str], statistics: Sequence[Sequence[int]]) -> dict[str, float]:

@@ -1,0 +1,29 @@
+"""The settings of the machine that a run uses, in one place: threads and the allocator."""
+
+import ctypes
+import os
+import platform
+
+import torch
+
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
+
+
+def prepare_cpu() -> None:
+    """Use the cores that this process may use, and keep freed memory.
+
+    glibc hands large blocks back to the system as soon as they are freed and maps them afresh, page fault by page fault,
+    for the next temporary of the same size. Without mapping and trimming a training step on a CPU is a quarter shorter.
+    """
+    torch.set_num_threads(available_cores())
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_MAX, 0)
+        libc.mallopt(_M_TRIM_THRESHOLD, -1)
+        libc.mallopt(_M_TOP_PAD, 512 * 2**20)
+
+
+def available_cores() -> int:
+    """Cores that affinity leaves to this process (not those of the host), or OMP_NUM_THREADS where that is set."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return int(told) if told.isdigit() and int(told) else len(os.sched_getaffinity(0))
