@@ -1,5 +1,19 @@
-"""The one exception meant for a person: its message says what is wrong, where, and what to do; no traceback is shown."""
+"""Errors meant for a person: the message says what is wrong, where, and what to do; no traceback is shown."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class InputError(Exception):
     """Something the user gave (a file, an option, a folder) cannot be used. The message names it, and the cure."""
+
+
+@contextmanager
+def explained(*kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of these kinds into `error: <message>` on the standard error and exit code 2."""
+    try:
+        yield
+    except kinds as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from error

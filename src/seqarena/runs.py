@@ -1,8 +1,11 @@
 """From a composed config to the objects of a run, and from a run's folder back to them."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
+import torch
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -34,9 +37,16 @@ def build(node: DictConfig) -> Any:
         raise
 
 
+def absolute(path: str) -> str:
+    """A path of the user's, from the folder they stand in, as it is called from anywhere."""
+    return str(Path(path).expanduser().absolute())
+
+
 def build_data(config: DictConfig) -> DataModule:
     """The datamodule of `config.data`; nothing is read yet."""
     data = config.data
+    if data.get("path"):
+        data.path = absolute(data.path)
     options = TokenizerOptions(**data.tokenizer)
     preparation = Preparation(config.task.name, options, data.max_length, data.cut_seed)
     batches = BatchOptions(data.batch_tokens, data.batch_examples, data.workers, config.seed)
@@ -89,3 +99,39 @@ def _translation(config: DictConfig, vocabulary: Vocabulary) -> Translation:
 def plain(config: DictConfig) -> dict[str, Any]:
     """The config as plain data, every interpolation resolved."""
     return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, rebuilt from its folder alone: its config, what training fixed, and the task with its weights."""
+
+    folder: Path
+    config: DictConfig
+    vocabulary: Vocabulary
+    task: SequenceTask
+
+
+def open_run(path: Path, decoding: dict[str, Any]) -> Run:
+    """The run of a folder (its best weights) or of one of its checkpoints, its search changed by `decoding`.
+
+    Nothing in the folder is executed.
+    """
+    if not path.exists():
+        raise InputError(f"run={path}: no such folder or checkpoint")
+    folder, weights = (path.parent.parent, path) if path.is_file() else (path, path / "checkpoints" / "best.ckpt")
+    for needed in (folder / ".hydra" / "config.yaml", weights):
+        if not needed.is_file():
+            raise InputError(f"run={path}: {needed} is missing, so this is not the folder of a finished run")
+    config = OmegaConf.load(folder / ".hydra" / "config.yaml")
+    if decoding and config.task.name != "translation":
+        raise InputError(f"{', '.join(decoding)}: this run is a {config.task.name}, which searches for nothing")
+    if decoding:
+        config = OmegaConf.merge(config, {"task": {"decoding": decoding}})
+    vocabulary = Vocabulary.load(folder / "vocabulary")
+    task = build_task(config, vocabulary)  # type: ignore[arg-type]
+    try:
+        state = torch.load(weights, weights_only=True, map_location="cpu")["state_dict"]
+        task.load_state_dict(state)
+    except (RuntimeError, KeyError, UnpicklingError, EOFError) as error:
+        raise InputError(f"{weights} does not hold the weights of this run: {str(error).splitlines()[0]}") from error
+    return Run(folder, config, vocabulary, task.eval())  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
 """The datamodule: prepared examples of three splits as batches, for any task, rank and world size."""
 
 import json
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,8 @@ from torch.utils.data import DataLoader
 
 from seqarena.data.batching import TokenBatches
 from seqarena.data.examples import Examples
-from seqarena.data.preparation import Preparation, Vocabulary, prepare
-from seqarena.data.source import SPLITS, Source
+from seqarena.data.preparation import Preparation, Vocabulary, prepare, write
+from seqarena.data.source import SPLITS, Row, Source
 from seqarena.errors import InputError
 
 
@@ -24,6 +26,17 @@ class BatchOptions:
     examples: int | None
     workers: int
     seed: int
+
+
+def loader(examples: Examples, options: BatchOptions, seed: int | None, rank: int, ranks: int) -> DataLoader:
+    """Batches of `examples` for one rank, shuffled by `seed` and epoch, or in plan order without one."""
+    return DataLoader(
+        examples,  # type: ignore[arg-type]
+        sampler=TokenBatches(examples.lengths(), options.tokens, options.examples, seed, rank, ranks),
+        batch_size=None,
+        num_workers=options.workers,
+        persistent_workers=options.workers > 0,
+    )
 
 
 class DataModule(L.LightningDataModule):
@@ -54,7 +67,7 @@ class DataModule(L.LightningDataModule):
         self.folder = self._cache / self._preparation.key(self._source)
         self.vocabulary = Vocabulary.load(self.folder / "vocabulary")
         self.report: dict[str, Any] = json.loads((self.folder / "report.json").read_text(encoding="utf-8"))
-        limit = self.report["max_length"]
+        limit = self.vocabulary.max_length
         self._splits = {split: Examples(self.folder / f"{split}.arrow", limit) for split in SPLITS}
         for split in SPLITS:
             if not len(self._splits[split]):
@@ -69,16 +82,8 @@ class DataModule(L.LightningDataModule):
         return {"data": self.folder.name, **self.vocabulary.hashes()}
 
     def _loader(self, split: str, seed: int | None) -> DataLoader:
-        examples, options = self._splits[split], self._batches
         rank, ranks = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
-        batches = TokenBatches(examples.lengths(), options.tokens, options.examples, seed, rank, ranks)
-        return DataLoader(
-            examples,  # type: ignore[arg-type]
-            sampler=batches,
-            batch_size=None,
-            num_workers=options.workers,
-            persistent_workers=options.workers > 0,
-        )
+        return loader(self._splits[split], self._batches, seed, rank, ranks)
 
     def train_dataloader(self) -> DataLoader:
         """Training batches, shuffled by (seed, epoch)."""
@@ -91,3 +96,33 @@ class DataModule(L.LightningDataModule):
     def test_dataloader(self) -> DataLoader:
         """Test batches, each example once."""
         return self._loader("test", None)
+
+
+class TestSet(L.LightningDataModule):
+    """One set of rows to evaluate on with a vocabulary that is fixed already."""
+
+    def __init__(
+        self,
+        rows: Iterable[Row],
+        task: str,
+        vocabulary: Vocabulary,
+        batches: BatchOptions,
+        buckets: dict[str, list[int]],
+        shortcuts: tuple[str, ...],
+    ) -> None:
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory(prefix="seqarena-")
+        path = Path(self._folder.name) / "test.arrow"
+        self.ledger = write(rows, task, vocabulary, path).plain()
+        self._examples, self._batches = Examples(path, vocabulary.max_length), batches
+        self.buckets, self.shortcuts = buckets, shortcuts
+        if not len(self._examples):
+            raise InputError(f"the test set has no usable example: {self.ledger}")
+
+    def table(self, split: str) -> pa.Table:
+        """The raw columns."""
+        return self._examples.table
+
+    def test_dataloader(self) -> DataLoader:
+        """Each example once."""
+        return loader(self._examples, self._batches, None, 0, 1)

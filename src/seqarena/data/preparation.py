@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -42,11 +42,12 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What training fixed: the tokenizers of both sides (the same one when joint) and the labels in order."""
+    """What training fixed: both sides' tokenizers (the same one when joint), the labels in order, the longest text."""
 
     source: Tokenizer
     target: Tokenizer | None
     labels: list[str]
+    max_length: int | None = None
 
     def save(self, folder: Path) -> None:
         """Write it as plain JSON files."""
@@ -54,15 +55,16 @@ class Vocabulary:
         (folder / "source.json").write_text(self.source.json(), encoding="utf-8")
         if self.target is not None:
             (folder / "target.json").write_text(self.target.json(), encoding="utf-8")
-        (folder / "labels.json").write_text(json.dumps(self.labels, ensure_ascii=False), encoding="utf-8")
+        rest = {"labels": self.labels, "max_length": self.max_length}
+        (folder / "vocabulary.json").write_text(json.dumps(rest, ensure_ascii=False, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> "Vocabulary":
         """Read what `save` wrote."""
         target = folder / "target.json"
         source = Tokenizer.load(folder / "source.json")
-        labels = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
-        return cls(source, Tokenizer.load(target) if target.exists() else None, labels)
+        rest = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+        return cls(source, Tokenizer.load(target) if target.exists() else None, rest["labels"], rest["max_length"])
 
     def hashes(self) -> dict[str, str]:
         """Short hashes of tokenizer and labels, for the record."""
@@ -101,19 +103,16 @@ def prepare(source: Source, how: Preparation, cache: Path) -> Path:
 def _make(source: Source, how: Preparation, folder: Path) -> None:
     splits = Splits(source, how.seed)
     vocabulary = fit(splits, how)
-    vocabulary.save(folder / "vocabulary")
-    ledgers = {
-        split: write(splits.rows(split), how.task, vocabulary, split, folder / f"{split}.arrow") for split in SPLITS
-    }
+    ledgers = {split: write(splits.rows(split), how.task, vocabulary, folder / f"{split}.arrow") for split in SPLITS}
     if not ledgers["train"].kept:
         raise InputError(f"the training split has no usable example: {ledgers['train'].plain()}")
     limit = _length_limit(how, folder / "train.arrow")
     for split in SPLITS:
         _apply_limit(how.task, limit, split, folder / f"{split}.arrow", ledgers[split])
+    replace(vocabulary, max_length=limit).save(folder / "vocabulary")
     report = {
         "ledger": {split: ledger.plain() for split, ledger in ledgers.items()},
         "overlap": _overlap(folder, how.task),
-        "max_length": limit,
         "cut": list(splits.cut),
     }
     (folder / "report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
@@ -132,10 +131,10 @@ def fit(splits: Splits, how: Preparation) -> Vocabulary:
     return Vocabulary(train(how.tokenizer, sides["source"]), train(how.tokenizer, sides["target"]), [])
 
 
-def write(rows: Iterable[Row], task: str, vocabulary: Vocabulary, split: str, path: Path) -> Ledger:
+def write(rows: Iterable[Row], task: str, vocabulary: Vocabulary, path: Path) -> Ledger:
     """Count and tokenize the rows of a split and write those kept as an Arrow file."""
     ledger = Ledger()
-    kept = _kept(rows, task, set(vocabulary.labels), split, ledger)
+    kept = _kept(rows, task, set(vocabulary.labels), ledger)
     writer = None
     with pa.OSFile(str(path), "wb") as file:
         while chunk := list(islice(kept, CHUNK)):
@@ -148,7 +147,7 @@ def write(rows: Iterable[Row], task: str, vocabulary: Vocabulary, split: str, pa
     return ledger
 
 
-def _kept(rows: Iterable[Row], task: str, labels: set[str], split: str, ledger: Ledger) -> Iterator[dict[str, Any]]:
+def _kept(rows: Iterable[Row], task: str, labels: set[str], ledger: Ledger) -> Iterator[dict[str, Any]]:
     sides = ("text", "label") if task == "classification" else ("source", "target")
     seen: Counter[tuple[Any, ...]] = Counter()
     for index, row in enumerate(rows):

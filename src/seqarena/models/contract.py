@@ -49,6 +49,10 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
 
+class TooLong(ValueError):
+    """A text has more tokens than this model has positions; the message says how many, and the way out."""
+
+
 def map_state(change: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
     """Apply `change` to every tensor of a state (or of an `Encoded`), keeping its structure."""
     if isinstance(tree, Tensor):

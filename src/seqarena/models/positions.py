@@ -10,6 +10,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from seqarena.models.contract import TooLong
+
 KINDS = ("sinusoidal", "learned", "rotary", "alibi", "none")
 
 
@@ -49,7 +51,7 @@ class Learned(Positions):
         """Add rows of the table; a position past its end is refused before any kernel sees it."""
         last = first + x_BTD.shape[1]
         if last > len(self.table):
-            raise ValueError(
+            raise TooLong(
                 f"a text of {last} tokens is longer than the {len(self.table)} learned positions of this model; "
                 f"set model.max_positions={last} or more, shorten it with data.max_length, "
                 "or choose model.positions=sinusoidal, rotary or alibi, which have no limit"

@@ -14,7 +14,7 @@ from seqarena.evaluation import Bucket, Evaluation, by_bucket
 from seqarena.models.contract import Encoder
 from seqarena.models.dropout import Dropout
 from seqarena.tasks.embedding import EmbeddingOptions, TokenEmbedding
-from seqarena.tasks.task import Finding, SequenceTask
+from seqarena.tasks.task import Answer, Finding, SequenceTask
 
 
 class Classification(SequenceTask):
@@ -76,6 +76,15 @@ class Classification(SequenceTask):
             "confidence": best.values.exp().tolist(),
             "loss": loss_B.tolist(),
         }
+
+    def answer(self, source_BS: Tensor, mask_BS: Tensor) -> list[Answer]:
+        """The most probable label of each text, and the probability of all, highest first."""
+        order = self(source_BS, mask_BS).float().softmax(-1).sort(descending=True)
+        named = [
+            {self.classes[place]: value for value, place in zip(values, places, strict=True)}
+            for values, places in zip(order.values.tolist(), order.indices.tolist(), strict=True)
+        ]
+        return [Answer(next(iter(probabilities)), probabilities) for probabilities in named]
 
     def score(self, split: str, findings: Finding) -> Evaluation:
         """Accuracy, macro-F1 and loss: over all, by stratum, by class; the data's rules of thumb beside them."""

@@ -1,7 +1,7 @@
 """What both tasks share: exact gradients over uneven batches, optimizer and schedule, evaluation over a whole split."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import lightning as L
 import torch
@@ -15,6 +15,13 @@ from seqarena.evaluation import Evaluation
 
 LOSS_UNIT = 1024.0
 """Backward passes run on sum/LOSS_UNIT, so that half precision neither over- nor underflows; the step undoes it."""
+
+class Answer(NamedTuple):
+    """A label with the probability of every label, or a translation with none."""
+
+    text: str
+    probabilities: dict[str, float]
+
 
 Finding = dict[str, list[Any]]
 """Results of a batch by column, `id` among them: one entry an example."""
@@ -61,6 +68,10 @@ class SequenceTask(L.LightningModule):
 
     def score(self, split: str, findings: Finding) -> Evaluation:
         """Metrics from the findings of a whole split, which are sorted by id."""
+        raise NotImplementedError
+
+    def answer(self, source_BS: Tensor, mask_BS: Tensor) -> list[Answer]:
+        """What the task says to each text."""
         raise NotImplementedError
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:

@@ -16,7 +16,7 @@ from seqarena.models.contract import Decoder, Encoded, Encoder
 from seqarena.tasks.decoding import Search, search
 from seqarena.tasks.embedding import EmbeddingOptions, TokenEmbedding
 from seqarena.tasks.loss import cross_entropy_sum
-from seqarena.tasks.task import Finding, SequenceTask
+from seqarena.tasks.task import Answer, Finding, SequenceTask
 
 BLEU_TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "th": "char", "lo": "char", "km": "char", "my": "char"}
 """sacreBLEU's tokenizer by target language; all others are scored with 13a, the tokenizer of WMT."""
@@ -86,9 +86,9 @@ class Translation(SequenceTask):
         real_BT = batch.wanted_BT != PAD
         return cross_entropy_sum(y_BTD[real_BT], self.output.weight, batch.wanted_BT[real_BT], self.label_smoothing)
 
-    def translate(self, source_BS: Tensor, mask_BS: Tensor, how: Search) -> list[str]:
+    def answer(self, source_BS: Tensor, mask_BS: Tensor) -> list[Answer]:
         """The best target of each source, as text."""
-        return self._search(self.encode(source_BS, mask_BS), how)
+        return [Answer(text, {}) for text in self._search(self.encode(source_BS, mask_BS), self.decoding)]
 
     def _search(self, encoded: Encoded, how: Search) -> list[str]:
         found = search(self.target_embedding, self.decoder, self.output, encoded, how)

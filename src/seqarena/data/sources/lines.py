@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from seqarena.errors import InputError
 
@@ -13,13 +14,20 @@ def lines(path: Path) -> Iterator[str]:
 
     InputError: bytes that are not UTF-8 (file, line, offset in the file counted from 0), NUL bytes (file, line).
     """
-    for number, (offset, raw) in enumerate(_raw_lines(path), 1):
-        yield _decoded(raw, f"{path}:{number}", offset)
+    with path.open("rb") as file:
+        yield from lines_of(file, str(path))
+
+
+def lines_of(file: BinaryIO, name: str) -> Iterator[str]:
+    """The same from an open file or pipe that messages call `name`."""
+    for number, (offset, raw) in enumerate(_raw_lines(file), 1):
+        yield _decoded(raw, f"{name}:{number}", offset)
 
 
 def count_lines(path: Path) -> int:
     """How many lines `lines` yields, without decoding any."""
-    return sum(1 for _ in _raw_lines(path))
+    with path.open("rb") as file:
+        return sum(1 for _ in _raw_lines(file))
 
 
 def without_end(line: str) -> str:
@@ -27,14 +35,14 @@ def without_end(line: str) -> str:
     return line[:-1].removesuffix("\r") if line.endswith("\n") else line
 
 
-def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _raw_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Each line's offset in bytes and its bytes: what stands after the last `\\n` is a line too, if not empty."""
-    with path.open("rb") as file:
-        offset = len(BOM) if file.read(len(BOM)) == BOM else 0
-        file.seek(offset)
-        for raw in file:
-            yield offset, raw
-            offset += len(raw)
+    offset = 0
+    for raw in file:
+        text = raw.removeprefix(BOM) if offset == 0 else raw
+        if text:
+            yield offset + len(raw) - len(text), text
+        offset += len(raw)
 
 
 def _decoded(raw: bytes, where: str, offset: int) -> str:

@@ -1,0 +1,28 @@
+"""Evaluate a finished run: python evaluate.py run=outputs/runs/... [data.path=another test set]."""
+
+import os
+from pathlib import Path
+
+import hydra
+from omegaconf import DictConfig
+
+os.environ["SEQARENA_ROOT"] = str(Path(__file__).resolve().parent)
+
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="evaluate")
+def main(config: DictConfig) -> None:
+    """Score, print the table, leave evaluation.json and examples.parquet behind."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from seqarena.errors import InputError, explained
+    from seqarena.evaluating import evaluate, given
+    from seqarena.models.contract import TooLong
+    from seqarena.runs import absolute, open_run
+
+    with explained(InputError, TooLong):
+        run = open_run(Path(absolute(config.run)), given(config.decoding))
+        evaluate(run, config, Path(HydraConfig.get().runtime.output_dir))
+
+
+if __name__ == "__main__":
+    main()

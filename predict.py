@@ -1,0 +1,32 @@
+"""Label or translate with a finished run: python predict.py run=outputs/runs/... text="a man rides a bike"."""
+
+import os
+import sys
+
+import hydra
+from omegaconf import DictConfig
+
+for argument in sys.argv[1:]:  # a text is taken as it stands: in Hydra's grammar commas, quotes and braces mean something
+    if argument.startswith("text="):
+        os.environ["SEQARENA_TEXT"] = argument.removeprefix("text=")
+        sys.argv.remove(argument)
+
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="predict")
+def main(config: DictConfig) -> None:
+    """Print one line an input."""
+    from pathlib import Path
+
+    from seqarena.errors import InputError, explained
+    from seqarena.models.contract import TooLong
+    from seqarena.predicting import line_of, predict, texts_of
+    from seqarena.runs import absolute, open_run
+
+    with explained(InputError, TooLong):
+        run = open_run(Path(absolute(config.run)), {} if config.beam is None else {"beam": config.beam})
+        for answer in predict(run, texts_of(config.text, config.file), config.batch):
+            print(line_of(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
