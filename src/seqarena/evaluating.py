@@ -17,11 +17,11 @@ from seqarena.runs import Run, absolute, build
 
 def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
     """Scores of `run` under the options of conf/evaluate.yaml."""
-    rows, shortcuts = _rows(run, config)
+    reader, rows = _rows(run, config)
     data = run.config.data
     batches = BatchOptions(data.batch_tokens, data.batch_examples, 0, 0)
     buckets = {axis: list(edges) for axis, edges in data.buckets.items()}
-    test = TestSet(rows, run.config.task.name, run.vocabulary, batches, buckets, shortcuts)
+    test = TestSet(rows, run.config.task.name, run.vocabulary, batches, buckets, (*reader.shortcuts, *data.get("baselines", ())))
     trainer = L.Trainer(
         accelerator=config.accelerator,
         devices=1,
@@ -40,20 +40,20 @@ def given(node: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in node.items() if value is not None}
 
 
-def _rows(run: Run, config: DictConfig) -> tuple[Iterator[Row], tuple[str, ...]]:
-    """Rows to evaluate on, and which of their columns are shortcuts."""
+def _rows(run: Run, config: DictConfig) -> tuple[Source, Iterator[Row]]:
+    """Rows to evaluate on, and the source that they come from."""
     named = given(config.data)
     if "path" in named:
         named["path"] = absolute(named["path"])
     data = OmegaConf.merge(run.config, {"data": named})
     reader: Source = build(data.data.reader)
     if not named and (run.folder / "examples.parquet").is_file():
-        return _own_rows(run.folder / "examples.parquet"), reader.shortcuts
+        return reader, _own_rows(run.folder / "examples.parquet")
     present = reader.splits()
     split = present[0] if len(present) == 1 else config.split
     if split not in present:
         raise InputError(f"split={split} is not there, only {', '.join(present)}: write split={present[0]}")
-    return reader.rows(split), reader.shortcuts
+    return reader, reader.rows(split)
 
 
 def _own_rows(path: Path) -> Iterator[Row]:

@@ -48,7 +48,8 @@ def build_data(config: DictConfig) -> DataModule:
     if data.get("path"):
         data.path = absolute(data.path)
     options = TokenizerOptions(**data.tokenizer)
-    preparation = Preparation(config.task.name, options, data.max_length, data.cut_seed)
+    baselines = tuple(data.get("baselines", ()))
+    preparation = Preparation(config.task.name, options, data.max_length, data.cut_seed, baselines)
     batches = BatchOptions(data.batch_tokens, data.batch_examples, data.workers, config.seed)
     buckets = {axis: list(edges) for axis, edges in data.buckets.items()}
     return DataModule(build(data.reader), preparation, batches, buckets, Path(config.cache))

@@ -8,7 +8,7 @@ from torch.nn.functional import conv1d, glu
 from seqarena.models.contract import Encoded
 from seqarena.models.convolution import CausalConvolution, GatedCausal, SameConvolution, masked_max
 from seqarena.models.convs2s import ConvS2SDecoder, ConvS2SEncoder, normalised, scale_gradient
-from seqarena.models.textcnn import TextCNNEncoder
+from seqarena.models.textcnn import TextCNNDecoder, TextCNNEncoder
 
 DIM = 8
 MASK_BS = torch.arange(6) < torch.tensor([6, 2, 0])[:, None]
@@ -134,6 +134,16 @@ def test_decoders_send_the_convs2s_encoder_a_scaled_gradient_and_classifiers_a_w
         ]
         ratios.append((gradients[0].norm() / gradients[1].norm()).item())
     assert ratios == pytest.approx([3.0, 1.0], rel=1e-4)
+
+
+def test_dropout_covers_what_leaves_a_decoder() -> None:
+    encoded, x_BTD = read(), torch.randn(3, 40, DIM)
+    for decoder in (
+        TextCNNDecoder(DIM, 1, 3, 0.5, True, False),
+        ConvS2SDecoder(DIM, 1, 3, "none", 1, 0.5, True, False),
+    ):
+        y_BTD, _ = decoder(x_BTD, encoded, decoder.start(encoded))
+        assert (y_BTD == 0).float().mean().item() == pytest.approx(0.5, abs=0.1)
 
 
 @pytest.mark.parametrize(("gain", "keep"), [(4.0, 0.8), (1.0, 1.0)])

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from seqarena.errors import InputError
+
 Labelled: TypeAlias = tuple[Sequence[str], Sequence[str]]
 """Texts, and the label of each."""
 
@@ -16,6 +18,13 @@ class Baseline(NamedTuple):
 
     predictions: list[str]
     strength: float | None
+
+
+def predictions(name: str, train: Labelled, val: Labelled, texts: Sequence[str]) -> list[str]:
+    """What the baseline called `name` answers to each of `texts`."""
+    if name not in BASELINES:
+        raise InputError(f"data.baselines: {name!r} is not known; write {', '.join(BASELINES)}")
+    return BASELINES[name](train, val, texts)
 
 
 def majority(labels: Sequence[str]) -> str:
@@ -46,3 +55,9 @@ def tfidf(train: Labelled, val: Labelled, texts: Sequence[str]) -> Baseline:
     correct = [sum(a == b for a, b in zip(model.predict(unseen), val[1], strict=True)) for model in models]
     best = correct.index(max(correct))
     return Baseline(models[best].predict(words.transform(texts)).tolist(), STRENGTHS[best])
+
+
+BASELINES = {
+    "majority": lambda train, val, texts: [majority(train[1])] * len(texts),
+    "tfidf": lambda train, val, texts: tfidf(train, val, texts).predictions,
+}

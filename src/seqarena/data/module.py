@@ -53,7 +53,8 @@ class DataModule(L.LightningDataModule):
         super().__init__()
         self._source, self._preparation, self._batches, self._cache = source, preparation, batches, cache
         self.buckets = buckets
-        self.shortcuts = source.shortcuts
+        self.baselines = (*source.shortcuts, *preparation.baselines)
+        """Columns with labels to score beside the model's: rules of thumb and simple models."""
         self._splits: dict[str, Examples] = {}
 
     def prepare_data(self) -> None:
@@ -74,7 +75,7 @@ class DataModule(L.LightningDataModule):
                 raise InputError(f"the {split} split has no usable example: {self.report['ledger'][split]}")
 
     def table(self, split: str) -> pa.Table:
-        """The raw columns of a split: id, length, texts, labels, strata, shortcuts."""
+        """The raw columns of a split: id, length, texts, labels, strata, baselines."""
         return self._splits[split].table
 
     def hashes(self) -> dict[str, str]:
@@ -108,14 +109,15 @@ class TestSet(L.LightningDataModule):
         vocabulary: Vocabulary,
         batches: BatchOptions,
         buckets: dict[str, list[int]],
-        shortcuts: tuple[str, ...],
+        baselines: tuple[str, ...],
     ) -> None:
         super().__init__()
         self._folder = tempfile.TemporaryDirectory(prefix="seqarena-")
         path = Path(self._folder.name) / "test.arrow"
         self.ledger = write(rows, task, vocabulary, path).plain()
         self._examples, self._batches = Examples(path, vocabulary.max_length), batches
-        self.buckets, self.shortcuts = buckets, shortcuts
+        self.buckets = buckets
+        self.baselines = tuple(name for name in baselines if name in self._examples.table.column_names)
         if not len(self._examples):
             raise InputError(f"the test set has no usable example: {self.ledger}")
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from seqarena.data.baselines import predictions
 from seqarena.data.ledger import Ledger
 from seqarena.data.source import SPLITS, Row, Source
 from seqarena.data.splits import Splits
 from seqarena.data.tokenizer import Tokenizer, TokenizerOptions, train
 from seqarena.errors import InputError
 
-VERSION = 1
+VERSION = 2
 CHUNK = 10_000
 
 
@@ -33,6 +34,7 @@ class Preparation:
     tokenizer: TokenizerOptions
     max_length: int | str | None
     seed: int
+    baselines: tuple[str, ...] = ()
 
     def key(self, source: Source) -> str:
         """The name of the cache entry."""
@@ -109,6 +111,8 @@ def _make(source: Source, how: Preparation, folder: Path) -> None:
     limit = _length_limit(how, folder / "train.arrow")
     for split in SPLITS:
         _apply_limit(how.task, limit, split, folder / f"{split}.arrow", ledgers[split])
+    if how.baselines:
+        _add_baselines(how.baselines, folder)
     replace(vocabulary, max_length=limit).save(folder / "vocabulary")
     report = {
         "ledger": {split: ledger.plain() for split, ledger in ledgers.items()},
@@ -122,13 +126,17 @@ def fit(splits: Splits, how: Preparation) -> Vocabulary:
     """Tokenizers and labels, from the training rows alone."""
     if how.task == "classification":
         labels = sorted({str(row["label"]) for row in splits.rows("train")} - {""})
-        tokenizer = train(how.tokenizer, (str(row["text"]) for row in splits.rows("train")))
+        tokenizer = train(how.tokenizer, _texts(splits, "text"))
         return Vocabulary(tokenizer, None, labels)
-    sides = {side: (str(row[side]) for row in splits.rows("train")) for side in ("source", "target")}
+    source, target = _texts(splits, "source"), _texts(splits, "target")
     if how.tokenizer.joint:
-        tokenizer = train(how.tokenizer, chain(sides["source"], sides["target"]))
+        tokenizer = train(how.tokenizer, chain(source, target))
         return Vocabulary(tokenizer, tokenizer, [])
-    return Vocabulary(train(how.tokenizer, sides["source"]), train(how.tokenizer, sides["target"]), [])
+    return Vocabulary(train(how.tokenizer, source), train(how.tokenizer, target), [])
+
+
+def _texts(splits: Splits, side: str) -> Iterator[str]:
+    return (str(row[side]) for row in splits.rows("train"))
 
 
 def write(rows: Iterable[Row], task: str, vocabulary: Vocabulary, path: Path) -> Ledger:
@@ -208,10 +216,26 @@ def _apply_limit(task: str, limit: int | None, split: str, path: Path, ledger: L
     if split != "train" or not long.any():
         return
     ledger.discard("too_long", int(long.sum()))
-    shorter = path.with_suffix(".part")
-    with pa.OSFile(str(shorter), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table.filter(pa.array(~long)))
-    os.replace(shorter, path)
+    _rewrite(table.filter(pa.array(~long)), path)
+
+
+def _rewrite(table: pa.Table, path: Path) -> None:
+    part = path.with_suffix(".part")
+    with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    os.replace(part, path)
+
+
+def _add_baselines(names: Iterable[str], folder: Path) -> None:
+    """Columns of val and test with what each baseline answers there, having seen what a model may see."""
+    tables = {split: _table(folder / f"{split}.arrow") for split in SPLITS}
+    labelled = {split: (table["text"].to_pylist(), table["label"].to_pylist()) for split, table in tables.items()}
+    for split in ("val", "test"):
+        table = tables[split]
+        for name in names:
+            answers = predictions(name, labelled["train"], labelled["val"], labelled[split][0])
+            table = table.append_column(name, pa.array(answers, pa.string()))
+        _rewrite(table, folder / f"{split}.arrow")
 
 
 def _overlap(folder: Path, task: str) -> dict[str, int]:

@@ -87,15 +87,15 @@ class Classification(SequenceTask):
         return [Answer(next(iter(probabilities)), probabilities) for probabilities in named]
 
     def score(self, split: str, findings: Finding) -> Evaluation:
-        """Accuracy, macro-F1 and loss: over all, by stratum, by class; the data's rules of thumb beside them."""
+        """Accuracy, macro-F1 and loss: over all, by stratum, by class; the data's baselines beside them."""
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         table = data.table(split).take(findings["id"])
         truth, predicted, loss = table["class"].to_pylist(), findings["predicted"], findings["loss"]
         metrics, confusion, per_class = classification_scores(truth, predicted, loss, self.classes)
         labels = table["label"].to_pylist()
-        for name in data.shortcuts:
+        for name in data.baselines:
             right = sum(a == b for a, b in zip(table[name].to_pylist(), labels, strict=True))
-            metrics[f"accuracy/shortcut={name}"] = right / len(labels)
+            metrics[f"accuracy/baseline={name}"] = right / len(labels)
         return Evaluation(
             split,
             metrics,
