@@ -126,7 +126,7 @@ def _reordered(x_BSD: Tensor, order_BS: Tensor) -> Tensor:
 class RecurrentEncoder(Encoder):
     """Layers of one or two directions; the summary is the last state, beside the first of the backward direction.
 
-    With `bidirectional` each direction has dim/2 units, so an odd `dim` is a ValueError. Dropout covers the summary.
+    With `bidirectional` each direction has dim/2 units, so an odd `dim` is a ValueError.
     Sequences are not packed: each backward layer reads the sentence turned around within its length, which gives the
     same numbers twice as fast on a CPU.
     """
@@ -151,7 +151,7 @@ class RecurrentEncoder(Encoder):
             y_BSD = layer(self.dropout(inner_BSD) if depth else inner_BSD, order_BS)
             x_BSD = x_BSD + y_BSD if self.residual else y_BSD
         states_BSD = self.norms[-1](x_BSD).masked_fill(~mask_BS[..., None], 0.0)
-        summary_BD = self.dropout(self._summary(states_BSD, lengths_B))
+        summary_BD = self._summary(states_BSD, lengths_B)
         return Encoded(states_BSD, summary_BD, mask_BS, states_BSD)
 
     def _summary(self, states_BSD: Tensor, lengths_B: Tensor) -> Tensor:

@@ -1,9 +1,9 @@
 """TextCNN: Kim 2014, "Convolutional Neural Networks for Sentence Classification", and a decoder to go with it.
 
-Encoder, section 2: filters of several widths side by side, ReLU, maximum over time, dropout on the result (section 2.1;
-Kim's rate is 0.5). Departures: convolutions are padded to the sentence's own length, so that each position has a state
+Encoder, section 2: filters of several widths side by side, ReLU, maximum over time (dropout on the result, at Kim's rate
+of 0.5, and the bound on the classifier's rows are the task's: task.head_dropout, task.max_norm). Departures: convolutions are padded to the sentence's own length, so that each position has a state
 and a text shorter than the widest filter is legal; more layers, `residual` and `norm` (LayerNorm on each layer's input
-and on the last output) are on offer. The bound of 3 on the norm of the classifier's rows is not in this file.
+and on the last output) are on offer.
 
 The decoder is not Kim's, whose network does not write: gated causal convolutions in the manner of Gehring et al. 2017,
 without positions, each layer looking at the source.
@@ -39,7 +39,7 @@ class Filters(nn.Module):
 
 
 class TextCNNEncoder(Encoder):
-    """Layers of filters; the summary is each map's maximum over real positions, with dropout.
+    """Layers of filters; the summary is each map's maximum over real positions.
 
     `dim` is divided among the `widths` (Kim: 300 among 3, 4 and 5); if it does not divide, that is a ValueError.
     """
@@ -61,7 +61,7 @@ class TextCNNEncoder(Encoder):
             y_BSD = layer(self.dropout(inner_BSD) if depth else inner_BSD, mask_BS)
             x_BSD = x_BSD + y_BSD if self.residual else y_BSD
         states_BSD = self.norms[-1](x_BSD).masked_fill(~mask_BS[..., None], 0.0)
-        summary_BD = self.dropout(masked_max(states_BSD, mask_BS))
+        summary_BD = masked_max(states_BSD, mask_BS)
         return Encoded(states_BSD, summary_BD, mask_BS, states_BSD)
 
 

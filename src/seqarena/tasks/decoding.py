@@ -125,7 +125,7 @@ def _advance(beams: _Beams, score_NKV: Tensor, step: int, how: Search) -> None:
     _collect(beams, score_NC[:, :width], beam_NC, ends_NC[:, :width], step, how)
     order_NC = (ends_NC | score_NC.isneginf()).long().argsort(dim=-1, stable=True)[:, :width]
     beam_NK, token_NK = beam_NC.gather(1, order_NC), token_NC.gather(1, order_NC)
-    beams.score_NK = score_NC.gather(1, order_NC)
+    beams.score_NK = score_NC.masked_fill(ends_NC, float("-inf")).gather(1, order_NC)  # an ended beam never goes on
     past_NKT = beams.tokens_NKT.gather(1, beam_NK[..., None].expand(-1, -1, beams.tokens_NKT.shape[2]))
     beams.tokens_NKT = torch.cat((past_NKT, token_NK[..., None]), 2)
     if how.cache and width > 1:
