@@ -9,6 +9,10 @@ class InputError(Exception):
     """Something the user gave (a file, an option, a folder) cannot be used. The message names it, and the cure."""
 
 
+class Diverged(Exception):
+    """The loss is no longer a number. The message says at which step, and what to try."""
+
+
 @contextmanager
 def explained(*kinds: type[Exception]) -> Iterator[None]:
     """Turn errors of these kinds into `error: <message>` on the standard error and exit code 2."""

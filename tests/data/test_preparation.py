@@ -41,7 +41,7 @@ def texts(*pairs: tuple[str, str]) -> list[Row]:
 
 
 def three(train: list[Row], val: list[Row] | None = None, test: list[Row] | None = None) -> Fixed:
-    return Fixed({"train": train, "val": train[:1] if val is None else val, "test": train[:1] if test is None else test})
+    return Fixed({"train": train, "val": train[:2] if val is None else val, "test": train[:1] if test is None else test})
 
 
 def opened(source: Fixed, how: Preparation, cache: Path) -> DataModule:
@@ -53,12 +53,19 @@ def opened(source: Fixed, how: Preparation, cache: Path) -> DataModule:
 
 def test_the_ledger_accounts_for_every_row(tmp_path: Path) -> None:
     train = texts(("a b", "x"), ("", "x"), ("c", ""), ("d", "y"), ("a b", "x"), ("  ", "y"))
-    data = opened(three(train, test=texts(("a b", "x"), ("e", "z"))), TEXTS, tmp_path)
+    val, test = texts(("a b", "x"), ("d", "y")), texts(("a b", "x"), ("e", "z"))
+    data = opened(three(train, val, test), TEXTS, tmp_path)
     ledger = data.report["ledger"]
     assert ledger["train"] == {"read": 6, "kept": 3, "empty": 3, "duplicate": 1}
     assert ledger["test"] == {"read": 2, "kept": 1, "unknown_label": 1}
-    assert data.report["overlap"] == {"train-val": 1, "train-test": 1, "val-test": 1}
+    assert data.report["overlap"] == {"train-val": 2, "train-test": 1, "val-test": 1}
     assert data.table("train")["id"].to_pylist() == [0, 3, 4]
+
+
+def test_validation_that_is_the_test_is_refused(tmp_path: Path) -> None:
+    rows = texts(("a", "x"), ("b", "x"))
+    with pytest.raises(InputError, match="validation and test are the same 2 examples"):
+        opened(three(rows, val=rows, test=rows), TEXTS, tmp_path)
 
 
 def test_labels_and_words_come_from_training_alone(tmp_path: Path) -> None:
@@ -122,7 +129,7 @@ def test_a_failure_leaves_nothing_half_written(tmp_path: Path) -> None:
 
 
 def test_another_process_that_finishes_first_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = three(texts(("a", "x")))
+    source = three(texts(("a", "x"), ("b", "x")))
     rename = Path.rename
 
     def late(self: Path, target: Path) -> Path:
@@ -154,7 +161,7 @@ def test_raw_text_survives_exactly_and_batches_match_their_rows(tmp_path: Path) 
 
 def test_baselines_stand_beside_the_examples(tmp_path: Path) -> None:
     rows = texts(*((f"good {n}", "pos") for n in range(20)), *((f"bad {n}", "neg") for n in range(15)))
-    data = opened(three(rows, val=rows, test=rows), replace(TEXTS, baselines=("majority", "tfidf")), tmp_path)
+    data = opened(three(rows, val=rows[1:], test=rows), replace(TEXTS, baselines=("majority", "tfidf")), tmp_path)
     assert set(data.table("test")["majority"].to_pylist()) == {"pos"}
     assert data.table("test")["tfidf"].to_pylist() == data.table("test")["label"].to_pylist()
 

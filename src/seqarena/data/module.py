@@ -78,6 +78,10 @@ class DataModule(L.LightningDataModule):
         """The raw columns of a split: id, length, texts, labels, strata, baselines."""
         return self._splits[split].table
 
+    def longest(self, split: str) -> int:
+        """The most positions that any example of a split takes up."""
+        return int(self._splits[split].lengths().max())
+
     def hashes(self) -> dict[str, str]:
         """What a comparison checks: data, tokenizer and labels."""
         return {"data": self.folder.name, **self.vocabulary.hashes()}

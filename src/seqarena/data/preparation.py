@@ -109,6 +109,7 @@ def _make(source: Source, how: Preparation, folder: Path) -> None:
     if not ledgers["train"].kept:
         raise InputError(f"the training split has no usable example: {ledgers['train'].plain()}")
     limit = _length_limit(how, folder / "train.arrow")
+    _refuse_same(folder)
     for split in SPLITS:
         _apply_limit(how.task, limit, split, folder / f"{split}.arrow", ledgers[split])
     if how.baselines:
@@ -236,6 +237,13 @@ def _add_baselines(names: Iterable[str], folder: Path) -> None:
             answers = predictions(name, labelled["train"], labelled["val"], labelled[split][0])
             table = table.append_column(name, pa.array(answers, pa.string()))
         _rewrite(table, folder / f"{split}.arrow")
+
+
+def _refuse_same(folder: Path) -> None:
+    """Choosing on the test examples would make the test score meaningless."""
+    val, test = _table(folder / "val.arrow"), _table(folder / "test.arrow")
+    if len(val) and val.equals(test):
+        raise InputError(f"validation and test are the same {len(val)} examples: the best epoch would be chosen on the test")
 
 
 def _overlap(folder: Path, task: str) -> dict[str, int]:

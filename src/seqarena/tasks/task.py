@@ -1,5 +1,6 @@
 """What both tasks share: exact gradients over uneven batches, optimizer and schedule, evaluation over a whole split."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from seqarena.data.batch import Batch
+from seqarena.errors import Diverged
 from seqarena.evaluation import Evaluation
 
 LOSS_UNIT = 1024.0
@@ -51,6 +53,8 @@ class SequenceTask(L.LightningModule):
         self.lr: float | None = None
         """Overrides the optimizer's rate, for the learning-rate finder."""
         self.evaluations: dict[str, Evaluation] = {}
+        self.logged: dict[str, float] = {}
+        """The newest value of every key that was logged."""
         self.validated_step = -1
         """The optimizer step of the last validation."""
         self._validated: list[float] = []
@@ -98,15 +102,28 @@ class SequenceTask(L.LightningModule):
         if step == self._logged or step % self._log_every:
             return
         self._logged = step
-        loss = self._loss_since / self._targets_since
+        since = torch.tensor([float(self._loss_since), self._targets_since], dtype=torch.float64)
         self._loss_since, self._targets_since = 0.0, 0
+        if self.trainer.world_size > 1:
+            since = since.to(self.device)
+            dist.all_reduce(since)
+        loss = (since[0] / since[1]).item()
         rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
-        self.logger_metrics({"train/loss": float(loss), "train/lr": rate})
+        self.logger_metrics({"train/loss": loss, "train/lr": rate})
+        self._require_finite("train/loss")
 
     def logger_metrics(self, metrics: dict[str, float]) -> None:
         """Send metrics to every logger, on the axis of optimizer steps."""
+        self.logged |= metrics
         for logger in self.trainer.loggers:
             logger.log_metrics(metrics, step=self.trainer.global_step)
+
+    def _require_finite(self, key: str) -> None:
+        if not math.isfinite(self.logged[key]):
+            raise Diverged(
+                f"training has diverged: {key} is {self.logged[key]} at step {self.trainer.global_step}; "
+                "try a smaller model.lr, a longer schedule.warmup or a smaller trainer.clip"
+            )
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         """Gather findings."""
@@ -121,6 +138,7 @@ class SequenceTask(L.LightningModule):
         self._conclude("val")
         self.validated_step = self.trainer.global_step
         self._validated.append(self.evaluations["val"].metrics[self.monitor])
+        self._require_finite("val/loss")
 
     def is_best(self) -> bool:
         """Whether the last validation was better than all before it."""
@@ -137,7 +155,8 @@ class SequenceTask(L.LightningModule):
         evaluation = self.score(split, findings)
         self.evaluations[split] = evaluation
         self.log(f"{split}/{self.monitor}", evaluation.metrics[self.monitor], logger=False, batch_size=1)
-        self.logger_metrics(evaluation.keys())
+        if split != "val" or self.trainer.global_step != self.validated_step:  # each step has each key once
+            self.logger_metrics(evaluation.keys())
 
     def configure_optimizers(self) -> Any:
         """The optimizer, and its schedule stepped per optimizer step (or per validation, for plateau)."""

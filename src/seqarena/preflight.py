@@ -1,0 +1,77 @@
+"""What depends on two parts of the config, or on config and machine, is checked here, before anything is trained."""
+
+import math
+
+import torch
+from omegaconf import DictConfig
+
+from seqarena.data.module import DataModule
+from seqarena.device import available_cores
+from seqarena.errors import InputError
+
+HALF = ("16-mixed", "16-true")
+
+
+def check_config(config: DictConfig) -> None:
+    """Refuse, before any data is read, what cannot work on this machine or with this model."""
+    how = config.trainer
+    if how.accelerator in ("gpu", "cuda") and not torch.cuda.is_available():
+        raise InputError(
+            f"trainer.accelerator={how.accelerator}: torch sees no GPU here; write trainer=cpu or trainer.accelerator=auto"
+        )
+    if how.precision in HALF and not torch.cuda.is_available():
+        raise InputError(
+            f"trainer.precision={how.precision} needs a GPU; write trainer.precision=bf16-mixed or 32-true on a CPU"
+        )
+    _check_devices(how)
+    if how.max_steps in (None, -1) and how.max_epochs in (None, -1):
+        raise InputError("the run would never end: write trainer.max_epochs=N or trainer.max_steps=N")
+    if config.model.lr <= 0:
+        raise InputError(f"model.lr={config.model.lr} must be above zero")
+    if config.task.name == "translation" and "decoder" not in config.model:
+        raise InputError(
+            f"model={config.model.name} has no decoder, so it cannot translate; data={config.data.name} brings translation"
+        )
+
+
+def _check_devices(how: DictConfig) -> None:
+    if not isinstance(how.devices, int):
+        return
+    if how.devices < 1:
+        raise InputError(f"trainer.devices={how.devices}: at least one is needed")
+    gpus = torch.cuda.device_count()
+    if how.accelerator != "cpu" and gpus and how.devices > gpus:
+        raise InputError(f"trainer.devices={how.devices}, but torch sees {gpus} GPUs: write trainer.devices={gpus}")
+
+
+def check_data(config: DictConfig, data: DataModule) -> list[str]:
+    """Refuse what model and data together cannot do; return warnings about what they can do but hardly should."""
+    limit = config.model.get("max_positions")
+    longest = max(int(data.longest(split)) for split in ("train", "val", "test"))
+    if config.model.get("positions") == "learned" and limit is not None and longest > limit:
+        raise InputError(
+            f"the longest text has {longest} tokens, but model.max_positions={limit} are learned: write "
+            f"model.max_positions={longest}, or data.max_length={limit - 2}, or model.positions=sinusoidal"
+        )
+    steps = total_steps(config, data)
+    warmup = config.schedule.get("warmup", 0)
+    warnings = []
+    if warmup >= 1 and warmup > steps:
+        warnings.append(
+            f"the warm-up of {warmup:g} steps is longer than the run of {steps}: the rate never reaches its peak; "
+            "write schedule.warmup=0.1 for a tenth of the run"
+        )
+    cores = available_cores()
+    if config.data.workers > cores:
+        warnings.append(f"data.workers={config.data.workers} is more than the {cores} cores of this process")
+    return warnings
+
+
+def total_steps(config: DictConfig, data: DataModule) -> int:
+    """Optimizer steps of the run: of max_steps and max_epochs, the one that comes first."""
+    how = config.trainer
+    by_epochs = math.inf
+    if how.max_epochs not in (None, -1):
+        by_epochs = how.max_epochs * math.ceil(len(data.train_dataloader()) / how.accumulate)
+    by_steps = math.inf if how.max_steps in (None, -1) else how.max_steps
+    return int(min(by_epochs, by_steps))

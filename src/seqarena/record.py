@@ -1,0 +1,207 @@
+"""What one run leaves behind for others to read: `record.json`, schema 1.
+
+A record is plain JSON. It is replaced as a whole, so a reader sees an old one or a new one, never half of one. A number
+that is not finite is written as null and read as NaN. Values whose names say that they are secret are left out.
+"""
+
+import hashlib
+import json
+import math
+import os
+import platform
+import re
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from seqarena.errors import InputError
+
+SCHEMA = 1
+FILE = "record.json"
+STATUSES = ("running", "done", "failed", "diverged", "interrupted")
+PACKAGES = ("seqarena", "torch", "lightning", "hydra-core", "datasets", "tokenizers", "sacrebleu", "numpy", "wandb")
+PLACES = ("cache", "logger", "lr_find", "sweep")
+"""Parts of a config that say where a run is kept and who watches it; they are not part of its hash."""
+
+_SECRET = re.compile(r"(^|[._-])(api_?key|key|token|password|passwd|secret|credentials?)$", re.IGNORECASE)
+_HIDDEN = "(hidden)"
+
+Buckets = list[dict[str, Any]]
+"""Strata of one axis: `bucket` (its name), `n` (examples in it), then each metric by name."""
+
+
+@dataclass
+class Record:
+    """Everything about one run, as DESIGN section 12 lists it.
+
+    `metrics` has keys such as `test/accuracy`; `strata` and `per_class` are of the test, `confusion` holds `classes` and
+    `counts` (rows: true class). Schema 1 may gain fields; a reader passes over those it does not know.
+    """
+
+    run: str
+    sweep: str | None
+    model: str
+    data: str
+    task: str
+    seed: int
+    config: dict[str, Any]
+    overrides: list[str]
+    code: dict[str, Any] | None
+    versions: dict[str, str]
+    machine: dict[str, Any]
+    started: str
+    finished: str | None = None
+    status: str = "running"
+    error: dict[str, str] | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    strata: dict[str, Buckets] = field(default_factory=dict)
+    per_class: Buckets | None = None
+    confusion: dict[str, Any] | None = None
+    signature: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, int] = field(default_factory=dict)
+    flops: dict[str, float] = field(default_factory=dict)
+    speed: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, float] = field(default_factory=dict)
+    cost: dict[str, float] = field(default_factory=dict)
+    ledger: dict[str, Any] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    def write(self, folder: Path) -> None:
+        """Replace the record of `folder`: under a temporary name in it first, safe on the disk, then renamed."""
+        told = json.dumps(_finite(asdict(self)), indent=1, ensure_ascii=False, allow_nan=False)
+        descriptor, part = tempfile.mkstemp(prefix=f".{FILE}-", dir=folder)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(told + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            Path(part).chmod(0o644)
+            os.replace(part, folder / FILE)
+        except BaseException:
+            Path(part).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def read(cls, folder: Path) -> "Record":
+        """The record of a run's folder. InputError: there is none, it is damaged, or another schema's."""
+        found = _parsed(folder / FILE)
+        if found.get("schema") != SCHEMA:
+            raise InputError(f"{folder / FILE} has schema {found.get('schema')}; this version reads schema {SCHEMA}")
+        try:
+            record = cls(**{name: found[name] for name in (part.name for part in fields(cls)) if name in found})
+        except TypeError as error:
+            raise InputError(f"{folder / FILE} is not a whole record: {error}") from error
+        record.metrics = _with_nan(record.metrics)
+        record.strata = {axis: [_with_nan(one) for one in buckets] for axis, buckets in record.strata.items()}
+        return record
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"{path} is missing: {path.parent} is not the folder of a run") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is damaged (cut off or not JSON): {error}") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path} does not hold a record")
+    return found
+
+
+def _finite(tree: Any) -> Any:
+    """The same plain data with null for NaN and infinities, for which JSON has no word."""
+    if isinstance(tree, float):
+        return tree if math.isfinite(tree) else None
+    if isinstance(tree, dict):
+        return {name: _finite(value) for name, value in tree.items()}
+    return [_finite(value) for value in tree] if isinstance(tree, list | tuple) else tree
+
+
+def _with_nan(numbers: dict[str, Any]) -> dict[str, Any]:
+    return {name: math.nan if value is None else value for name, value in numbers.items()}
+
+
+def begin(folder: Path, config: dict[str, Any], overrides: list[str], root: Path, machine: dict[str, Any]) -> Record:
+    """The record of a run that starts now: what is known before anything is read. `root` is the project's folder."""
+    return Record(
+        run=folder.name,
+        sweep=config["sweep"],
+        model=config["model"]["name"],
+        data=config["data"]["name"],
+        task=config["task"]["name"],
+        seed=config["seed"],
+        config=redacted(config),
+        overrides=[_redacted_override(one) for one in overrides],
+        code=code(root),
+        versions=versions(),
+        machine=machine,
+        started=now(),
+        hashes={"config": config_hash(config)},
+    )
+
+
+def now() -> str:
+    """This second in UTC, as ISO 8601 writes it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def redacted(tree: Any) -> Any:
+    """The same plain data without the values of keys that are called `key`, `api_key`, `token`, `password` and so on."""
+    if isinstance(tree, dict):
+        return {name: _hidden(value) if _SECRET.search(str(name)) else redacted(value) for name, value in tree.items()}
+    return [redacted(value) for value in tree] if isinstance(tree, list) else tree
+
+
+def _hidden(value: Any) -> Any:
+    return None if value is None else _HIDDEN
+
+
+def _redacted_override(override: str) -> str:
+    name, equals, _ = override.partition("=")
+    return f"{name}={_HIDDEN}" if equals and _SECRET.search(name) else override
+
+
+def config_hash(config: dict[str, Any]) -> str:
+    """16 hex digits that differ where two resolved configs ask for different training; places do not count."""
+    asked = {name: part for name, part in config.items() if name not in PLACES}
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def code(root: Path) -> dict[str, Any] | None:
+    """Commit of the checkout at `root` and whether anything in it differs, or None where `root` is no checkout."""
+    if _git(root, "rev-parse", "--show-toplevel") != str(root.resolve()):
+        return None
+    return {"commit": _git(root, "rev-parse", "HEAD"), "dirty": bool(_git(root, "status", "--porcelain"))}
+
+
+def _git(root: Path, *command: str) -> str | None:
+    try:
+        done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that decide a result, where they are installed."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def processor() -> str:
+    """The processor's name."""
+    try:
+        told = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:
+        told = None
+    return told[1].strip() if told else platform.processor() or platform.machine()
