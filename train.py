@@ -14,9 +14,17 @@ def main(config: DictConfig) -> None:
     """Train with the composed config. Heavy imports come here, so that --help needs none."""
     from hydra.core.hydra_config import HydraConfig
 
-    from seqarena.training import train
+    from seqarena.errors import Diverged, InputError, explained
+    from seqarena.models.contract import TooLong
+    from seqarena.training import find_rate, train
 
-    train(config, Path(HydraConfig.get().runtime.output_dir))
+    hydra_config = HydraConfig.get()
+    folder = Path(hydra_config.runtime.output_dir)
+    with explained(InputError, Diverged, TooLong):
+        if config.lr_find:
+            find_rate(config, folder)
+        else:
+            train(config, folder, list(hydra_config.overrides.task))
 
 
 if __name__ == "__main__":

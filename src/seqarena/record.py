@@ -181,7 +181,9 @@ def code(root: Path) -> dict[str, Any] | None:
 
 def _git(root: Path, *command: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True, timeout=30, check=True)
+        done = subprocess.run(
+            ["git", "-C", str(root), *command], capture_output=True, text=True, timeout=30, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
@@ -205,3 +207,9 @@ def processor() -> str:
     except OSError:
         told = None
     return told[1].strip() if told else platform.processor() or platform.machine()
+
+
+def relative(folder: Path) -> str:
+    """A folder as one would type it from here: relative where it lies inside."""
+    here = Path.cwd()
+    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)

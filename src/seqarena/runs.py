@@ -45,6 +45,9 @@ def absolute(path: str) -> str:
 def build_data(config: DictConfig) -> DataModule:
     """The datamodule of `config.data`; nothing is read yet."""
     data = config.data
+    for key in data:
+        if OmegaConf.is_missing(data, key):
+            raise InputError(f"data={data.name} needs data.{key}=...; see conf/data/{data.name}.yaml")
     if data.get("path"):
         data.path = absolute(data.path)
     options = TokenizerOptions(**data.tokenizer)

@@ -1,20 +1,40 @@
 """One training run: data, task, fit, the best weights, the test, the record."""
 
+import logging
+import os
+import shutil
 from pathlib import Path
 
 import lightning as L
 import torch
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
+from lightning.pytorch.loggers import Logger
+from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import DictConfig
+from rich.console import Console
 
+from seqarena import report
 from seqarena.callbacks.averaging import LastWeights
+from seqarena.callbacks.loggers import loggers
+from seqarena.callbacks.mirror import Mirror
+from seqarena.callbacks.progress import progress
+from seqarena.callbacks.recorder import Recorder, machine
+from seqarena.callbacks.throughput import Throughput
 from seqarena.data.module import DataModule
 from seqarena.device import prepare_cpu
-from seqarena.runs import build_data, build_task
+from seqarena.flops import average_batch, flops_per_token, parameters
+from seqarena.preflight import check_config, check_data
+from seqarena.quiet import quiet
+from seqarena.rate_finder import PAGE, Losses, find, sweep_config
+from seqarena.recomputation import recompute_layers
+from seqarena.record import begin, relative
+from seqarena.runs import build_data, build_task, plain
 from seqarena.tasks.task import SequenceTask
 
+log = logging.getLogger(__name__)
 
-def make_trainer(config: DictConfig, task: SequenceTask, folder: Path, callbacks: list[L.Callback]) -> L.Trainer:
+
+def make_trainer(config: DictConfig, folder: Path, callbacks: list[L.Callback], watchers: list[Logger]) -> L.Trainer:
     """Lightning's trainer for `config.trainer`."""
     how = config.trainer
     return L.Trainer(
@@ -33,43 +53,90 @@ def make_trainer(config: DictConfig, task: SequenceTask, folder: Path, callbacks
         use_distributed_sampler=False,
         deterministic=how.deterministic,
         default_root_dir=folder,
-        logger=False,
+        logger=watchers,
         callbacks=callbacks,
+        enable_checkpointing=any(isinstance(callback, ModelCheckpoint) for callback in callbacks),
+        enable_progress_bar=False,
         enable_model_summary=False,
-        log_every_n_steps=how.log_every,
+        log_every_n_steps=1,  # Lightning's own logging, of which there is none
     )
 
 
-def train(config: DictConfig, folder: Path) -> None:
-    """Train, choose by validation, test once."""
+def prepare(config: DictConfig) -> tuple[DataModule, SequenceTask]:
+    """Data and an untrained task, after everything that can be checked has been."""
+    check_config(config)
     L.seed_everything(config.seed, workers=True, verbose=False)
     prepare_cpu()
     data = build_data(config)
     data.prepare_data()
     data.setup()
+    for warning in check_data(config, data):
+        log.warning(warning)
     task = build_task(config, data.vocabulary)
-    weights = folder / "checkpoints"
-    data.vocabulary.save(folder / "vocabulary")
-    metric = f"val/{task.monitor}"
-    best = ModelCheckpoint(weights, "best", monitor=metric, mode=task.mode, save_weights_only=True, enable_version_counter=False)
+    if config.trainer.gradient_checkpointing:
+        recompute_layers(task)
+    return data, task
+
+
+def find_rate(config: DictConfig, folder: Path) -> float:
+    """Look for a learning rate and say what to write."""
+    quiet()
+    config, losses = sweep_config(config), Losses()
+    data, task = prepare(config)
+    rate = find(make_trainer(config, folder, [], [losses]), task, data, losses, folder)
+    if rank_zero_only.rank == 0:
+        print(f"suggested: model.lr={rate:.1e}   (the curve: {relative(folder / PAGE)})")
+    return rate
+
+
+def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
+    """Train, choose by validation, test once; the record tells of it whatever happens."""
+    quiet()
+    record = begin(folder, plain(config), overrides, Path(os.environ["SEQARENA_ROOT"]), machine())
+    with Recorder(folder, record) as recorder:
+        data, task = prepare(config)
+        forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
+        throughput = Throughput(config.trainer.log_every, forward)
+        recorder.describe(data, parameters(task), throughput)
+        with loggers(record.config["logger"], folder, record) as watchers:
+            run(config, folder, data, task, [throughput, recorder, progress(Console())], watchers)
+            for mirror in watchers:
+                if isinstance(mirror, Mirror):
+                    mirror.conclude(record, task.evaluations["test"])
+    if rank_zero_only.rank == 0:
+        report.show(record, folder)
+
+
+def run(
+    config: DictConfig,
+    folder: Path,
+    data: DataModule,
+    task: SequenceTask,
+    callbacks: list[L.Callback],
+    watchers: list[Logger],
+) -> None:
+    """Fit, choose, test; weights and vocabulary go into `folder`."""
+    weights, metric = folder / "checkpoints", f"val/{task.monitor}"
+    if rank_zero_only.rank == 0:
+        data.vocabulary.save(folder / "vocabulary")
+    best = ModelCheckpoint(
+        weights, "best", monitor=metric, mode=task.mode, save_weights_only=True, enable_version_counter=False
+    )
     last = ModelCheckpoint(weights, "last", enable_version_counter=False)
-    recent = LastWeights(weights / "recent", config.trainer.average)
-    callbacks: list[L.Callback] = [best, last]
-    if config.trainer.average:
-        callbacks.append(recent)
+    recent = LastWeights(weights / "recent", config.trainer.average) if config.trainer.average else None
+    callbacks = [*callbacks, best, last, *([recent] if recent else [])]
     if config.trainer.early_stopping:
         callbacks.append(EarlyStopping(metric, mode=task.mode, patience=config.trainer.early_stopping))
-    trainer = make_trainer(config, task, folder, callbacks)
+    trainer = make_trainer(config, folder, callbacks, watchers)
     trainer.fit(task, datamodule=data)
-    choose(task, trainer, data, weights / "best.ckpt", recent if config.trainer.average else None)
+    choose(task, trainer, data, weights / "best.ckpt", recent)
+    if recent and trainer.is_global_zero:
+        shutil.rmtree(weights / "recent")
     task.load_state_dict(torch.load(weights / "best.ckpt", weights_only=True)["state_dict"])
     trainer.test(task, datamodule=data, verbose=False)
-    print(task.evaluations["test"].metrics)
 
 
-def choose(
-    task: SequenceTask, trainer: L.Trainer, data: DataModule, best: Path, recent: LastWeights | None
-) -> None:
+def choose(task: SequenceTask, trainer: L.Trainer, data: DataModule, best: Path, recent: LastWeights | None) -> None:
     """Leave in `best` the weights that validate best, among those validated so far, the last, and the average."""
     candidates = [] if recent is None or not recent.kept() else [recent.average()]
     if task.validated_step != trainer.global_step:

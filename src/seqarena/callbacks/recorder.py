@@ -86,7 +86,11 @@ class Recorder(L.Callback):
         """The test's scores, and a row for each of its examples."""
         found: Evaluation = pl_module.evaluations["test"]
         self.record.metrics |= _prefixed(found)
-        self.record.strata, self.record.per_class, self.record.signature = found.strata, found.per_class, found.signature
+        self.record.strata, self.record.per_class, self.record.signature = (
+            found.strata,
+            found.per_class,
+            found.signature,
+        )
         if found.confusion is not None:
             self.record.confusion = {"classes": found.classes, "counts": found.confusion}
         if self._writes:
@@ -139,4 +143,4 @@ def _listed(counts: dict[str, Any]) -> str:
 
 
 def _told(found: Evaluation) -> str:
-    return "  ".join(f"{key} {value:.4g}" for key, value in _prefixed(found).items())
+    return ", ".join(f"{found.split}/{name} {value:.4g}" for name, value in found.metrics.items() if "/" not in name)

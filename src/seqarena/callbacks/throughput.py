@@ -73,9 +73,9 @@ class Throughput(L.Callback):
     def cost(self) -> dict[str, float]:
         """What training has taken so far: optimizer steps and seconds; real tokens and operations over all ranks."""
         return {
-            "cost/steps": self._cost.steps,
+            "cost/steps": int(self._cost.steps),
             "cost/train_seconds": self._cost.seconds,
-            "cost/tokens": self._cost.tokens,
+            "cost/tokens": int(self._cost.tokens),
             "cost/train_flops": training_flops(self.flops_per_token, self._cost.tokens),
         }
 
@@ -158,7 +158,9 @@ class Throughput(L.Callback):
 
 def _of_one(total: Tally, ranks: int) -> Tally:
     """Sums over ranks with the time and the steps of one."""
-    return Tally(total.tokens, total.positions, total.examples, total.steps / ranks, total.seconds / ranks, total.waited)
+    return Tally(
+        total.tokens, total.positions, total.examples, total.steps / ranks, total.seconds / ranks, total.waited
+    )
 
 
 def _exact(device: torch.device) -> torch.device:

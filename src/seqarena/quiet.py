@@ -1,0 +1,15 @@
+"""Keeps what others print out of the way; their real warnings stay."""
+
+import logging
+import warnings
+
+HARMLESS = (r".isinstance\(treespec, LeafSpec\)", "TF32 acceleration on top of oneDNN")
+"""Beginnings of warnings, as patterns, that say nothing about this program."""
+
+
+def quiet() -> None:
+    """Silence Lightning's tips and notes, and warnings known to be harmless."""
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    for message in HARMLESS:
+        warnings.filterwarnings("ignore", message=message)

@@ -1,0 +1,124 @@
+"""The closing tables of a run, from its record: scores with what stands beside them, then what they cost."""
+
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from seqarena.record import Buckets, Record, relative
+
+WIDTH = 100
+BESIDE = ("baseline=", "shortcut=")
+
+
+def show(record: Record, folder: Path, console: Console | None = None) -> None:
+    """Print the tables of a finished run, at most 100 columns wide."""
+    console = console or Console()
+    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    console.print()
+    console.print(scores(record))
+    for axis, buckets in record.strata.items():
+        console.print(by_axis(axis, buckets))
+    console.print(costs(record))
+    console.print(f"[dim]record[/]  {escape(relative(folder))}", soft_wrap=True)
+
+
+def scores(record: Record) -> Table:
+    """Each metric on validation and test; under a line, rules of thumb and simple models on the same examples."""
+    table = _table(f"{record.model} on {record.data}, seed {record.seed}", "metric")
+    for split in ("validation", "test"):
+        table.add_column(split, justify="right")
+    names = list(dict.fromkeys(key.split("/", 1)[1] for key in record.metrics))
+    beside = [name for name in names if name.rpartition("/")[2].startswith(BESIDE)]
+    for name in names:
+        if name not in beside:
+            table.add_row(escape(name), *_both(record, name))
+    if beside:
+        table.add_section()
+    for name in beside:
+        metric, _, other = name.rpartition("/")
+        table.add_row(f"[dim]{escape(metric)} of {escape(other.split('=', 1)[1])}[/]", *_both(record, name))
+    return table
+
+
+def _both(record: Record, name: str) -> tuple[str, str]:
+    found = (record.metrics.get(f"{split}/{name}") for split in ("val", "test"))
+    first, second = ("" if value is None else number(value) for value in found)
+    return first, second
+
+
+def by_axis(axis: str, buckets: Buckets) -> Table:
+    """Each test metric by bucket of one axis."""
+    table = _table(f"test by {axis}", axis)
+    metrics = [name for name in buckets[0] if name not in ("bucket", "n")] if buckets else []
+    for name in ("examples", *metrics):
+        table.add_column(escape(name), justify="right")
+    for bucket in buckets:
+        values = (number(bucket[name]) for name in metrics)
+        table.add_row(escape(str(bucket["bucket"])), f"{bucket['n']:,}", *values)
+    return table
+
+
+def costs(record: Record) -> Table:
+    """Size, speed, arithmetic, memory and time."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column()
+    size, speed, cost = record.parameters, record.speed, record.cost
+    table.add_row("parameters", f"{size['total']:,}: embedding {size['embedding']:,}, other {size['other']:,}")
+    table.add_row("speed", _speed(speed) if speed else "not measured: the run was no longer than its warm-up")
+    forward, total = record.flops["per_token_forward"], record.flops["training_total"]
+    table.add_row("arithmetic", f"{si(forward)}FLOP a token forward, {si(total)}FLOP in training")
+    if record.memory:
+        table.add_row("memory", f"{record.memory['peak_mib']:,.0f} MiB at most")
+    table.add_row(
+        "training", f"{duration(cost['train_seconds'])}, {cost['steps']:,.0f} steps, {cost['tokens']:,.0f} tokens"
+    )
+    for name, signature in record.signature.items():
+        table.add_row(name, escape(signature))
+    return table
+
+
+def _speed(speed: dict[str, float]) -> str:
+    return (
+        f"{speed['tokens_per_s']:,.0f} tokens/s, {speed['examples_per_s']:,.0f} examples/s, {speed['step_ms']:.1f} ms a step "
+        f"({speed['padding_share']:.0%} padding, {speed['data_wait_share']:.1%} waiting for data)"
+    )
+
+
+def _table(title: str, first: str) -> Table:
+    table = Table(
+        title=escape(title),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        header_style="dim",
+        pad_edge=False,
+    )
+    table.add_column(escape(first))
+    return table
+
+
+def number(value: float) -> str:
+    """Four digits, without an exponent: 0.0412, 37.25, 12,345."""
+    if value == 0 or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4f}" if abs(value) < 1 else f"{value:#.4g}"
+
+
+def si(value: float) -> str:
+    """Three digits and a prefix: 1.23 M."""
+    for power, prefix in ((15, "P"), (12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if value >= 10**power:
+            return f"{value / 10**power:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+def duration(seconds: float) -> str:
+    """Hours, minutes and seconds, without those that are zero in front."""
+    hours, minutes = int(seconds // 3600), int(seconds % 3600 // 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {seconds % 60:02.0f} s" if minutes else f"{seconds:.1f} s"

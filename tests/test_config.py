@@ -1,0 +1,92 @@
+"""Every YAML composes and builds; nothing in conf/ is on paper only."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig, OmegaConf
+
+from seqarena.data.preparation import Vocabulary
+from seqarena.data.tokenizer import TokenizerOptions, train
+from seqarena.errors import InputError
+from seqarena.runs import build, build_data, build_task, plain
+
+ROOT = Path(__file__).parents[1]
+GROUPS = ("model", "data", "optim", "schedule", "trainer", "logger", "recipe")
+os.environ["SEQARENA_ROOT"] = str(ROOT)
+
+
+def names(group: str) -> list[str]:
+    return sorted(path.stem for path in (ROOT / "conf" / group).glob("*.yaml"))
+
+
+def composed(*overrides: str, config: str = "train") -> DictConfig:
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        return compose(config, list(overrides))
+
+
+def vocabulary() -> Vocabulary:
+    options = TokenizerOptions("word", 100, 1, False, True)
+    tokenizer = train(options, ["a b c d e f g"])
+    return Vocabulary(tokenizer, tokenizer, ["x", "y"])
+
+
+def filled(config: DictConfig) -> DictConfig:
+    """With the options that a user has to give."""
+    for key in config.data:
+        if OmegaConf.is_missing(config.data, key):
+            config.data[key] = "somewhere"
+    return config
+
+
+@pytest.mark.parametrize("group,name", [(group, name) for group in GROUPS for name in names(group)])
+def test_every_option_of_every_group_composes_and_builds(group: str, name: str) -> None:
+    config = filled(composed(f"{group}={name}"))
+    assert build_task(config, vocabulary()).monitor in ("accuracy", "bleu")
+    build_data(config)
+    assert plain(config)["seed"] == 1
+
+
+@pytest.mark.parametrize("data", names("data"))
+@pytest.mark.parametrize("model", names("model"))
+def test_every_model_goes_with_every_dataset(model: str, data: str) -> None:
+    config = filled(composed(f"model={model}", f"data={data}"))
+    task = build_task(config, vocabulary())
+    assert type(task).__name__.lower() == config.task.name
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "conf" / "tuned").glob("*.yaml")), ids=lambda path: path.stem)
+def test_what_suits_a_model_under_a_recipe_is_used_and_can_be_overridden(path: Path) -> None:
+    recipe, model = path.stem.rsplit("-", 1)
+    assert recipe in names("recipe") and model in names("model")
+    tuned = OmegaConf.load(path)
+    config = composed(f"recipe={recipe}", f"model={model}")
+    assert config.model.lr == tuned.model.lr and config.model.dim == tuned.model.dim
+    assert composed(f"recipe={recipe}", f"model={model}", "model.lr=0.5").model.lr == 0.5
+
+
+@pytest.mark.parametrize("name", ["evaluate", "predict"])
+def test_the_other_verbs_compose(name: str) -> None:
+    assert composed("run=somewhere", config=name).run == "somewhere"
+
+
+def test_each_file_says_what_it_is_in_its_first_lines() -> None:
+    for path in (ROOT / "conf").rglob("*.yaml"):
+        head = [line for line in path.read_text(encoding="utf-8").splitlines()[:2] if not line.startswith("# @package")]
+        assert path.parent.name == "tuned" or head[0].startswith("# "), path
+
+
+def test_an_option_that_a_dataset_needs_is_asked_for() -> None:
+    with pytest.raises(InputError, match=r"data=csv needs data\.path="):
+        build_data(composed("data=csv"))
+
+
+def test_nothing_foreign_is_built() -> None:
+    with pytest.raises(InputError, match=r"os\.system is not run"):
+        build(OmegaConf.create({"_target_": "os.system", "command": "true"}))
+
+
+def test_a_width_that_heads_do_not_divide_says_what_to_write() -> None:
+    with pytest.raises(InputError, match=r"model\.dim=30.*4 heads.*model\.dim=32"):
+        build_task(composed("model.dim=30"), vocabulary())
