@@ -42,12 +42,18 @@ def absolute(path: str) -> str:
     return str(Path(path).expanduser().absolute())
 
 
+def refuse_missing(config: DictConfig) -> None:
+    """Name the first option that the data needs and nobody gave."""
+    for key in config.data:
+        if OmegaConf.is_missing(config.data, key):
+            name = config.data.name
+            raise InputError(f"data={name} needs data.{key}=...; conf/data/{name}.yaml says what it is")
+
+
 def build_data(config: DictConfig) -> DataModule:
     """The datamodule of `config.data`; nothing is read yet."""
+    refuse_missing(config)
     data = config.data
-    for key in data:
-        if OmegaConf.is_missing(data, key):
-            raise InputError(f"data={data.name} needs data.{key}=...; see conf/data/{data.name}.yaml")
     if data.get("path"):
         data.path = absolute(data.path)
     options = TokenizerOptions(**data.tokenizer)
@@ -102,6 +108,7 @@ def _translation(config: DictConfig, vocabulary: Vocabulary) -> Translation:
 
 def plain(config: DictConfig) -> dict[str, Any]:
     """The config as plain data, every interpolation resolved."""
+    refuse_missing(config)
     return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
 
 

@@ -1,0 +1,64 @@
+"""The verbs, run as a user runs them: with their own arguments, from another folder."""
+
+import os
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+os.environ["SEQARENA_ROOT"] = str(ROOT)
+os.environ.setdefault("WANDB_SILENT", "true")
+
+Verb = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Verb]:
+    """`verb("train", "model=lstm")` gives exit code, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(name: str, *arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+        code = 0
+        try:
+            runpy.run_path(str(ROOT / f"{name}.py"), run_name="__main__")
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    yield call
+    monkeypatch.delenv("SEQARENA_TEXT", raising=False)
+
+
+SMALL = ("trainer=debug", "logger=none", "cache=cache", "model.dim=24")
+"""Options that cut a training run down to seconds."""
+
+AGREEMENT = ("data.reader.train=40", "data.reader.val=12", "data.reader.test=12", "data.reader.distances=[4]")
+NUMBERS = ("data.reader.train=40", "data.reader.val=12", "data.reader.test=12", "data.tokenizer.vocabulary=120")
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """A folder with train, val and test .csv."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for split, size in (("train", 24), ("val", 6), ("test", 8)):
+        rows = "".join(f'"{word} film, number {split} {n}",{label}\n' for n in range(size // 2) for word, label in
+                       (("good", "pos"), ("bad", "neg")))  # fmt: skip
+        (folder / f"{split}.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """A folder with train, val and test in .en and .de."""
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    for split, size in (("train", 24), ("val", 6), ("test", 8)):
+        (folder / f"{split}.en").write_text("".join(f"a man has {n} {split} dogs .\n" for n in range(size)))
+        (folder / f"{split}.de").write_text("".join(f"ein Mann hat {n} {split} Hunde .\n" for n in range(size)))
+    return folder

@@ -1,0 +1,169 @@
+"""The verbs end to end, and what they say to bad input: one message, exit code 2, nothing half-written."""
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb
+
+
+def trained(verb: Verb, *arguments: str) -> Path:
+    code, out, err = verb("train", *SMALL, "hydra.run.dir=run", *arguments)
+    assert code == 0, out + err
+    return Path("run").absolute()
+
+
+def bad(verb: Verb, *arguments: str) -> str:
+    code, out, err = verb("train", *SMALL, "hydra.run.dir=run", *arguments)
+    assert code == 2, out + err
+    assert "Traceback" not in err and not Path("run/checkpoints").exists()
+    assert not Path("run/record.json").exists() or json.loads(Path("run/record.json").read_text())["status"] == "failed"
+    return err
+
+
+def test_a_classifier_is_trained_evaluated_and_used_from_its_folder_alone(verb: Verb, texts: Path) -> None:
+    run = trained(verb, "model=textcnn", "data=csv", f"data.path={texts}")
+    record = json.loads((run / "record.json").read_text())
+    assert record["status"] == "done" and record["metrics"]["test/accuracy/baseline=tfidf"] == 1.0
+    shutil.rmtree("cache")
+    shutil.rmtree(texts)
+    elsewhere = shutil.move(run, "elsewhere")
+    code, out, err = verb("evaluate", f"run={elsewhere}", "hydra.run.dir=evaluated")
+    assert code == 0, err
+    found = json.loads(Path("evaluated/evaluation.json").read_text())
+    assert found["metrics"]["test/accuracy"] == record["metrics"]["test/accuracy"]
+    assert pq.read_table("evaluated/examples.parquet").num_rows == 8
+    code, out, err = verb("predict", f"run={elsewhere}", "text=a good, 'fine' film {a=b} ${x}")
+    assert code == 0 and out.startswith(("pos\tpos=", "neg\tneg=")), err
+    assert sum(float(part.split("=")[1]) for part in out.strip().split("\t")[1:]) == pytest.approx(1, abs=1e-3)
+
+
+def test_a_translator_is_trained_evaluated_and_used(verb: Verb, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trained(verb, "model=lstm", "data=parallel_text", f"data.path={pairs}", "data.source=en", "data.target=de")
+    Path("lines.txt").write_text("a man .\n\nfive dogs\n")
+    code, out, err = verb("predict", f"run={run}", "file=lines.txt", "beam=2")
+    assert code == 0 and out.count("\n") == 3, err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a man .\n")))
+    assert verb("predict", f"run={run / 'checkpoints' / 'last.ckpt'}")[1].count("\n") == 1
+    code, _, err = verb("evaluate", f"run={run}", f"data.path={pairs}", "decoding.beam=1", "hydra.run.dir=evaluated")
+    assert code == 0, err
+    assert json.loads(Path("evaluated/evaluation.json").read_text())["signature"]["bleu"].startswith("nrefs:1|case:mixed")
+
+
+def test_another_test_set_may_be_one_file(verb: Verb, texts: Path) -> None:
+    run = trained(verb, "model=rnn", "data=csv", f"data.path={texts}")
+    Path("new.csv").write_text("text,label\ngood,pos\nbad,neg\nbad,unseen\n")
+    code, _, err = verb("evaluate", f"run={run}", "data.path=new.csv", "hydra.run.dir=evaluated")
+    assert code == 0, err
+    found = json.loads(Path("evaluated/evaluation.json").read_text())
+    assert found["ledger"] == {"read": 3, "kept": 2, "unknown_label": 1}
+
+
+def test_outputs_go_to_the_project_whatever_the_callers_folder_is(verb: Verb) -> None:
+    code, out, err = verb("train", *SMALL, *AGREEMENT, "model=textcnn", "seed=987654")
+    made = list((ROOT / "outputs" / "runs").glob("*-seed987654"))
+    for run in made:
+        shutil.rmtree(run)
+    assert code == 0 and len(made) == 1, err
+    assert not any(sign in made[0].name for sign in "=, /")
+    assert [path.name for path in Path.cwd().iterdir()] == ["cache"]
+
+
+def test_a_run_folder_is_not_used_twice(verb: Verb) -> None:
+    trained(verb, "model=textcnn", *AGREEMENT)
+    code, _, err = verb("train", *SMALL, "hydra.run.dir=run", "model=textcnn", *AGREEMENT)
+    assert code == 2 and "holds a run already" in err
+
+
+def test_a_numbers_run_shows_its_strata(verb: Verb) -> None:
+    code, out, err = verb("train", *SMALL, "hydra.run.dir=run", "model=textcnn", "data=numbers", *NUMBERS)
+    assert code == 0, err
+    for shown in ("bleu", "chrf", "test by length", "test by digits", "parameters", "record"):
+        assert shown in out
+
+
+def test_missing_files_are_named(verb: Verb) -> None:
+    assert "nowhere" in bad(verb, "data=csv", "data.path=nowhere")
+    assert "data=csv needs data.path=" in bad(verb, "data=csv")
+    assert "data.path=" in bad(verb, "data=multi30k")
+
+
+def test_a_csv_without_the_label_column_is_explained(verb: Verb, texts: Path) -> None:
+    message = bad(verb, "data=csv", f"data.path={texts}", "data.label=lable")
+    assert "lable" in message and "label" in message and "train.csv" in message
+
+
+def test_parallel_files_of_different_length_show_both_counts(verb: Verb, pairs: Path) -> None:
+    with (pairs / "train.de").open("a") as file:
+        file.write("noch ein Satz\n")
+    message = bad(verb, "data=parallel_text", f"data.path={pairs}", "data.source=en", "data.target=de")
+    assert "24" in message and "25" in message and "train.de" in message
+
+
+def test_an_empty_training_file_is_refused(verb: Verb, texts: Path) -> None:
+    (texts / "train.csv").write_text("text,label\n")
+    assert "no usable example" in bad(verb, "data=csv", f"data.path={texts}")
+
+
+def test_unknown_labels_in_the_test_are_counted_and_shown(verb: Verb, texts: Path) -> None:
+    with (texts / "test.csv").open("a") as file:
+        file.write("odd,neutral\n")
+    run = trained(verb, "model=textcnn", "data=csv", f"data.path={texts}")
+    ledger = json.loads((run / "record.json").read_text())["ledger"]["test"]
+    assert ledger == {"read": 9, "kept": 8, "unknown_label": 1}
+    assert "unknown_label 1" in (run / "train.log").read_text()
+
+
+def test_what_does_not_fit_together_is_said_before_training(verb: Verb) -> None:
+    assert "model.dim=32" in bad(verb, "model.dim=30", *AGREEMENT)
+    assert "sees no GPU" in bad(verb, "trainer.accelerator=gpu", *AGREEMENT)
+    assert "never end" in bad(verb, "trainer.max_steps=-1", *AGREEMENT)
+    assert "model.positions=sinusoidal" in bad(verb, "model.positions=learned", "model.max_positions=3", *AGREEMENT)
+    assert "choose one of" in bad(verb, "model.positions=sinusodial", *AGREEMENT)
+    assert "lstm, gru, rnn" in bad(verb, "model=lstm", "model.cell=lstn", *AGREEMENT)
+
+
+def test_a_misspelt_option_is_refused(verb: Verb) -> None:
+    code, _, err = verb("train", "model.drop=0.1")
+    assert code != 0 and "drop" in err
+    code, _, err = verb("train", "model=transfomer")
+    assert code != 0 and "transformer" in err
+
+
+@pytest.mark.parametrize(
+    "arguments,told",
+    [
+        (["run=nowhere"], "no such folder or checkpoint"),
+        (["run=."], "is missing, so this is not the folder of a finished run"),
+    ],
+)
+def test_verbs_on_what_is_no_run(verb: Verb, arguments: list[str], told: str) -> None:
+    for name in ("evaluate", "predict"):
+        code, _, err = verb(name, *arguments)
+        assert code == 2 and told in err
+
+
+def test_a_damaged_checkpoint_and_a_missing_file_are_named(verb: Verb) -> None:
+    run = trained(verb, "model=textcnn", *AGREEMENT)
+    code, _, err = verb("predict", f"run={run}", "file=none.txt")
+    assert code == 2 and "none.txt" in err
+    code, _, err = verb("predict", f"run={run}", "text=a", "beam=3")
+    assert code == 2 and "searches for nothing" in err
+    (run / "checkpoints" / "best.ckpt").write_bytes(b"no")
+    code, _, err = verb("predict", f"run={run}", "text=a")
+    assert code == 2 and "best.ckpt" in err
+
+
+def test_help_needs_no_torch() -> None:
+    started = time.perf_counter()
+    command = "import sys, runpy; sys.argv = ['train.py', '--help']\ntry: runpy.run_path('train.py', run_name='__main__')\n"
+    command += "except SystemExit: pass\nassert 'torch' not in sys.modules and 'wandb' not in sys.modules"
+    subprocess.run([sys.executable, "-c", command], cwd=ROOT, check=True, capture_output=True)
+    assert time.perf_counter() - started < 30
