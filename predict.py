@@ -6,7 +6,9 @@ import sys
 import hydra
 from omegaconf import DictConfig
 
-for argument in sys.argv[1:]:  # a text is taken as it stands: in Hydra's grammar commas, quotes and braces mean something
+for argument in sys.argv[
+    1:
+]:  # a text is taken as it stands: in Hydra's grammar commas, quotes and braces mean something
     if argument.startswith("text="):
         os.environ["SEQARENA_TEXT"] = argument.removeprefix("text=")
         sys.argv.remove(argument)

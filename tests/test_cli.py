@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-
 from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb
 
 
@@ -35,7 +34,7 @@ def test_a_classifier_is_trained_evaluated_and_used_from_its_folder_alone(verb: 
     shutil.rmtree("cache")
     shutil.rmtree(texts)
     elsewhere = shutil.move(run, "elsewhere")
-    code, out, err = verb("evaluate", f"run={elsewhere}", "hydra.run.dir=evaluated")
+    code, _, err = verb("evaluate", f"run={elsewhere}", "hydra.run.dir=evaluated")
     assert code == 0, err
     found = json.loads(Path("evaluated/evaluation.json").read_text())
     assert found["metrics"]["test/accuracy"] == record["metrics"]["test/accuracy"]
@@ -54,7 +53,9 @@ def test_a_translator_is_trained_evaluated_and_used(verb: Verb, pairs: Path, mon
     assert verb("predict", f"run={run / 'checkpoints' / 'last.ckpt'}")[1].count("\n") == 1
     code, _, err = verb("evaluate", f"run={run}", f"data.path={pairs}", "decoding.beam=1", "hydra.run.dir=evaluated")
     assert code == 0, err
-    assert json.loads(Path("evaluated/evaluation.json").read_text())["signature"]["bleu"].startswith("nrefs:1|case:mixed")
+    assert json.loads(Path("evaluated/evaluation.json").read_text())["signature"]["bleu"].startswith(
+        "nrefs:1|case:mixed"
+    )
 
 
 def test_another_test_set_may_be_one_file(verb: Verb, texts: Path) -> None:
@@ -67,7 +68,7 @@ def test_another_test_set_may_be_one_file(verb: Verb, texts: Path) -> None:
 
 
 def test_outputs_go_to_the_project_whatever_the_callers_folder_is(verb: Verb) -> None:
-    code, out, err = verb("train", *SMALL, *AGREEMENT, "model=textcnn", "seed=987654")
+    code, _, err = verb("train", *SMALL, *AGREEMENT, "model=textcnn", "seed=987654")
     made = list((ROOT / "outputs" / "runs").glob("*-seed987654"))
     for run in made:
         shutil.rmtree(run)
@@ -163,7 +164,9 @@ def test_a_damaged_checkpoint_and_a_missing_file_are_named(verb: Verb) -> None:
 
 def test_help_needs_no_torch() -> None:
     started = time.perf_counter()
-    command = "import sys, runpy; sys.argv = ['train.py', '--help']\ntry: runpy.run_path('train.py', run_name='__main__')\n"
+    command = (
+        "import sys, runpy; sys.argv = ['train.py', '--help']\ntry: runpy.run_path('train.py', run_name='__main__')\n"
+    )
     command += "except SystemExit: pass\nassert 'torch' not in sys.modules and 'wandb' not in sys.modules"
     subprocess.run([sys.executable, "-c", command], cwd=ROOT, check=True, capture_output=True)
     assert time.perf_counter() - started < 30

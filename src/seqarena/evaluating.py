@@ -21,7 +21,9 @@ def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
     data = run.config.data
     batches = BatchOptions(data.batch_tokens, data.batch_examples, 0, 0)
     buckets = {axis: list(edges) for axis, edges in data.buckets.items()}
-    test = TestSet(rows, run.config.task.name, run.vocabulary, batches, buckets, (*reader.shortcuts, *data.get("baselines", ())))
+    test = TestSet(
+        rows, run.config.task.name, run.vocabulary, batches, buckets, (*reader.shortcuts, *data.get("baselines", ()))
+    )
     trainer = L.Trainer(
         accelerator=config.accelerator,
         devices=1,

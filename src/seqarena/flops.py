@@ -1,8 +1,8 @@
 """How large a model is, and how much arithmetic it costs: counted by torch on one sentence of average length.
 
-Convention: two operations a multiply-add; matrix products, convolutions and recurrences count, element-wise work, softmax,
-normalisation and look-ups do not. A token is what speed counts: source and target tokens together, marks included. The
-backward pass costs twice the forward pass, so training is three times the forward pass times the tokens seen.
+Convention: two operations a multiply-add; matrix products, convolutions and recurrences count, element-wise work,
+softmax, normalisation and look-ups do not. A token is what speed counts: source and target tokens together, marks
+included. The backward pass costs twice the forward pass, so training is three forward passes over all tokens seen.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ FORWARD_AND_BACKWARD = 3
 
 
 def parameters(task: nn.Module) -> dict[str, int]:
-    """How many numbers are trained: in token embeddings (an output layer tied to one included), elsewhere, and in all."""
+    """How many numbers are trained: in token embeddings (with an output layer tied to one), elsewhere, in all."""
     sizes = {name: parameter.numel() for name, parameter in task.named_parameters()}
     embedding = sum(size for name, size in sizes.items() if name.endswith("embedding.table.weight"))
     total = sum(sizes.values())

@@ -17,7 +17,7 @@ def check_config(config: DictConfig) -> None:
     how = config.trainer
     if how.accelerator in ("gpu", "cuda") and not torch.cuda.is_available():
         raise InputError(
-            f"trainer.accelerator={how.accelerator}: torch sees no GPU here; write trainer=cpu or trainer.accelerator=auto"
+            f"trainer.accelerator={how.accelerator}: torch sees no GPU here; write trainer=cpu or trainer=auto"
         )
     if how.precision in HALF and not torch.cuda.is_available():
         raise InputError(
@@ -30,7 +30,7 @@ def check_config(config: DictConfig) -> None:
         raise InputError(f"model.lr={config.model.lr} must be above zero")
     if config.task.name == "translation" and "decoder" not in config.model:
         raise InputError(
-            f"model={config.model.name} has no decoder, so it cannot translate; data={config.data.name} brings translation"
+            f"model={config.model.name} has no decoder, so it cannot translate, as data={config.data.name} asks"
         )
 
 

@@ -1,11 +1,12 @@
 """Look for a learning rate (Smith 2017, "Cyclical Learning Rates", section 3.3): raise it step by step, watch the loss.
 
-The rate grows by a constant factor each optimizer step, in the very loop that trains: same batches, clipping, precision.
-The suggestion is where the smoothed loss falls fastest over the logarithm of the rate.
+The rate grows by a constant factor each optimizer step, in the very loop that trains: same batches, clipping and
+precision. The suggestion is where the smoothed loss falls fastest over the logarithm of the rate.
 """
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,8 @@ class Losses(Logger):
 
 def find(trainer: L.Trainer, task: L.LightningModule, data: L.LightningDataModule, kept: Losses, folder: Path) -> float:
     """Run the sweep, leave its numbers and its plot in `folder`, and return the suggested rate."""
-    try:
+    with suppress(Diverged):  # then the sweep has gone far enough
         trainer.fit(task, datamodule=data)
-    except Diverged:
-        pass  # the sweep has gone far enough
     losses = before_divergence(np.array(kept.losses))
     rates = LOWEST * (HIGHEST / LOWEST) ** (np.arange(len(losses)) / (STEPS - 1))
     smooth = smoothed(losses)

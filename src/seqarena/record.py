@@ -38,8 +38,8 @@ Buckets = list[dict[str, Any]]
 class Record:
     """Everything about one run, as DESIGN section 12 lists it.
 
-    `metrics` has keys such as `test/accuracy`; `strata` and `per_class` are of the test, `confusion` holds `classes` and
-    `counts` (rows: true class). Schema 1 may gain fields; a reader passes over those it does not know.
+    `metrics` has keys such as `test/accuracy`; `strata` and `per_class` are of the test, `confusion` holds `classes`
+    and `counts` (rows: true class). Schema 1 may gain fields; a reader passes over those it does not know.
     """
 
     run: str
@@ -81,7 +81,7 @@ class Record:
                 file.flush()
                 os.fsync(file.fileno())
             Path(part).chmod(0o644)
-            os.replace(part, folder / FILE)
+            Path(part).replace(folder / FILE)
         except BaseException:
             Path(part).unlink(missing_ok=True)
             raise
@@ -151,9 +151,9 @@ def now() -> str:
 
 
 def redacted(tree: Any) -> Any:
-    """The same plain data without the values of keys that are called `key`, `api_key`, `token`, `password` and so on."""
+    """The same plain data without the values of keys called `key`, `api_key`, `token`, `password` and so on."""
     if isinstance(tree, dict):
-        return {name: _hidden(value) if _SECRET.search(str(name)) else redacted(value) for name, value in tree.items()}
+        return {name: _hidden(part) if _SECRET.search(str(name)) else redacted(part) for name, part in tree.items()}
     return [redacted(value) for value in tree] if isinstance(tree, list) else tree
 
 

@@ -83,7 +83,8 @@ def costs(record: Record) -> Table:
 
 def _speed(speed: dict[str, float]) -> str:
     return (
-        f"{speed['tokens_per_s']:,.0f} tokens/s, {speed['examples_per_s']:,.0f} examples/s, {speed['step_ms']:.1f} ms a step "
+        f"{speed['tokens_per_s']:,.0f} tokens/s, {speed['examples_per_s']:,.0f} examples/s, "
+        f"{speed['step_ms']:.1f} ms a step "
         f"({speed['padding_share']:.0%} padding, {speed['data_wait_share']:.1%} waiting for data)"
     )
 

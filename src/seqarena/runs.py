@@ -66,8 +66,8 @@ def build_data(config: DictConfig) -> DataModule:
 
 def build_task(config: DictConfig, vocabulary: Vocabulary) -> SequenceTask:
     """The task with its architecture, freshly initialised."""
-    makers = {"classification": _classification, "translation": _translation}
-    return makers[config.task.name](config, vocabulary)
+    make = _classification if config.task.name == "classification" else _translation
+    return make(config, vocabulary)
 
 
 def _shared(config: DictConfig) -> dict[str, Any]:

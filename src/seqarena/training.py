@@ -9,7 +9,6 @@ import lightning as L
 import torch
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from lightning.pytorch.loggers import Logger
-from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import DictConfig
 from rich.console import Console
 
@@ -25,6 +24,7 @@ from seqarena.device import prepare_cpu
 from seqarena.flops import average_batch, flops_per_token, parameters
 from seqarena.preflight import check_config, check_data
 from seqarena.quiet import quiet
+from seqarena.ranks import is_first
 from seqarena.rate_finder import PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
 from seqarena.record import begin, relative
@@ -84,7 +84,7 @@ def find_rate(config: DictConfig, folder: Path) -> float:
     config, losses = sweep_config(config), Losses()
     data, task = prepare(config)
     rate = find(make_trainer(config, folder, [], [losses]), task, data, losses, folder)
-    if rank_zero_only.rank == 0:
+    if is_first():
         print(f"suggested: model.lr={rate:.1e}   (the curve: {relative(folder / PAGE)})")
     return rate
 
@@ -103,7 +103,7 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
             for mirror in watchers:
                 if isinstance(mirror, Mirror):
                     mirror.conclude(record, task.evaluations["test"])
-    if rank_zero_only.rank == 0:
+    if is_first():
         report.show(record, folder)
 
 
@@ -117,7 +117,7 @@ def run(
 ) -> None:
     """Fit, choose, test; weights and vocabulary go into `folder`."""
     weights, metric = folder / "checkpoints", f"val/{task.monitor}"
-    if rank_zero_only.rank == 0:
+    if is_first():
         data.vocabulary.save(folder / "vocabulary")
     best = ModelCheckpoint(
         weights, "best", monitor=metric, mode=task.mode, save_weights_only=True, enable_version_counter=False

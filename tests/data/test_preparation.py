@@ -41,7 +41,9 @@ def texts(*pairs: tuple[str, str]) -> list[Row]:
 
 
 def three(train: list[Row], val: list[Row] | None = None, test: list[Row] | None = None) -> Fixed:
-    return Fixed({"train": train, "val": train[:2] if val is None else val, "test": train[:1] if test is None else test})
+    return Fixed(
+        {"train": train, "val": train[:2] if val is None else val, "test": train[:1] if test is None else test}
+    )
 
 
 def opened(source: Fixed, how: Preparation, cache: Path) -> DataModule:
@@ -153,7 +155,10 @@ def test_raw_text_survives_exactly_and_batches_match_their_rows(tmp_path: Path) 
         for place, index in enumerate(batch.id_B.tolist()):
             ids = batch.wanted_BT[place].tolist()
             assert data.vocabulary.target.decode(ids).replace("<unk>", "?") != "" and ids[: ids.index(3)][0] > 3
-            assert batch.given_BT[place, 0] == 2 and (batch.given_BT[place, 1:] == batch.wanted_BT[place, :-1])[: ids.index(3)].all()
+            assert (
+                batch.given_BT[place, 0] == 2
+                and (batch.given_BT[place, 1:] == batch.wanted_BT[place, :-1])[: ids.index(3)].all()
+            )
             assert data.vocabulary.source.decode(batch.source_BS[place].tolist()) == pairs[index]["source"]
             seen += 1
     assert seen == 40

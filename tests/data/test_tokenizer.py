@@ -10,7 +10,9 @@ TEXTS = ["Ein Mann, der (laut) lacht.", "a man's dog — 3 x 4 = 12!", "grün-we
 
 
 def options(kind: str = "bpe", **changes: object) -> TokenizerOptions:
-    return TokenizerOptions(**{"kind": kind, "vocabulary": 300, "min_count": 1, "lowercase": False, "joint": True, **changes})
+    return TokenizerOptions(
+        **{"kind": kind, "vocabulary": 300, "min_count": 1, "lowercase": False, "joint": True, **changes}
+    )
 
 
 @pytest.mark.parametrize("kind", ["word", "bpe"])

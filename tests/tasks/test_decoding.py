@@ -46,7 +46,6 @@ def one_hot(ids: Tensor) -> Tensor:
     return nn.functional.one_hot(ids, VOCABULARY).float()
 
 
-
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_beam_as_wide_as_everything_finds_the_best_target(seed: int, penalty: float) -> None:
@@ -61,7 +60,9 @@ def test_a_beam_as_wide_as_everything_finds_the_best_target(seed: int, penalty: 
                 total, last = 0.0, BEGIN
                 for step, token in enumerate((*target, END)):
                     logits = decoder.scores[step, last] + encoded.summary_BD[sentence]
-                    logits = logits.masked_fill(torch.isin(torch.arange(VOCABULARY), torch.tensor([0, BEGIN])), float("-inf"))
+                    logits = logits.masked_fill(
+                        torch.isin(torch.arange(VOCABULARY), torch.tensor([0, BEGIN])), float("-inf")
+                    )
                     total, last = total + logits.log_softmax(-1)[token].item(), token
                 scores[target] = total / (length + 1) ** penalty
         assert tuple(tokens) == max(scores, key=scores.__getitem__)

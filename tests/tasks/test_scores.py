@@ -57,7 +57,9 @@ def test_classification_scores_are_scikit_learns_over_the_classes_present() -> N
     assert metrics["f1_macro"] == pytest.approx(f1_score(TRUTH, CALLED, labels=[0, 1, 2], average="macro"))
     precision, recall, f1, n = precision_recall_fscore_support(TRUTH, CALLED, labels=[0, 1, 2, 3], zero_division=0)
     for place, row in enumerate(per_class):
-        assert (row["precision"], row["recall"], row["f1"]) == pytest.approx((precision[place], recall[place], f1[place]))
+        assert (row["precision"], row["recall"], row["f1"]) == pytest.approx(
+            (precision[place], recall[place], f1[place])
+        )
         assert row["n"] == n[place]
     assert confusion[0] == [1, 1, 0, 1] and sum(map(sum, confusion)) == 8
 

@@ -15,8 +15,15 @@ from seqarena.tasks.task import SequenceTask
 
 ROOT = Path(__file__).parents[2]
 MODELS = sorted(path.stem for path in ROOT.glob("conf/model/*.yaml"))
-SMALL = {"agreement": ["data.reader.train=64", "data.reader.val=24", "data.reader.test=24", "data.reader.distances=[4]"]}
-SMALL["numbers"] = ["data.reader.train=64", "data.reader.val=16", "data.reader.test=16", "data.tokenizer.vocabulary=250"]
+SMALL = {
+    "agreement": ["data.reader.train=64", "data.reader.val=24", "data.reader.test=24", "data.reader.distances=[4]"]
+}
+SMALL["numbers"] = [
+    "data.reader.train=64",
+    "data.reader.val=16",
+    "data.reader.test=16",
+    "data.tokenizer.vocabulary=250",
+]
 
 
 def configured(tmp_path: Path, data: str, model: str, *more: str) -> DictConfig:
@@ -67,7 +74,9 @@ def test_accumulated_uneven_batches_give_the_gradient_of_one_large_batch(tmp_pat
 @pytest.mark.parametrize("data", ["agreement", "numbers"])
 @pytest.mark.parametrize("model", MODELS)
 def test_eight_examples_can_be_learned_by_heart(tmp_path: Path, model: str, data: str) -> None:
-    config = configured(tmp_path, data, model, "model.lr=5e-3", "task.label_smoothing=0", "schedule=constant", "model.dim=48")
+    config = configured(
+        tmp_path, data, model, "model.lr=5e-3", "task.label_smoothing=0", "schedule=constant", "model.dim=48"
+    )
     module, task = opened(config)
     batch = module._splits["train"][list(range(8))]
     optimizer = task._optimizer(task.parameters())
@@ -89,7 +98,9 @@ def test_eight_examples_can_be_learned_by_heart(tmp_path: Path, model: str, data
 def test_evaluation_does_not_depend_on_the_batch_size(tmp_path: Path, data: str) -> None:
     scores = []
     for tokens in (40, 4000):
-        module, task = opened(configured(tmp_path, data, "transformer", f"data.batch_tokens={tokens}", "task.label_smoothing=0.1"))
+        module, task = opened(
+            configured(tmp_path, data, "transformer", f"data.batch_tokens={tokens}", "task.label_smoothing=0.1")
+        )
         trainer().test(task, datamodule=module, verbose=False)
         evaluation = task.evaluations["test"]
         scores.append(evaluation)

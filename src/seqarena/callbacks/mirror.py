@@ -7,15 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 from lightning.pytorch.loggers.logger import Logger
-from lightning.pytorch.utilities import rank_zero_only
 
 from seqarena.evaluation import Bucket, Evaluation
+from seqarena.ranks import is_first
 from seqarena.record import Record, relative
 
 STEP = "trainer/global_step"
 SAMPLES = 20
 
-Columns = tuple[list[str], list[list[Any]]]
+Columns = tuple[list[str | int], list[list[Any]]]
 """Names of a table's columns, and its rows."""
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Mirror(Logger):
         super().__init__()
         self._run: Any = None
         self._folder = folder
-        if rank_zero_only.rank == 0:
+        if is_first():
             self._try(lambda: self._begin(record, mode, project, entity, tags))
 
     @property
@@ -121,12 +121,12 @@ def tables(found: Evaluation) -> dict[str, Columns]:
 def samples(found: Evaluation) -> Columns:
     """Evenly spaced examples with what was said to them; columns of lists are left out."""
     table = found.examples
-    names = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
+    names: list[str | int] = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
     places = range(0, len(table), max(1, len(table) // SAMPLES))[:SAMPLES]
     rows = table.select(names).take(list(places)).to_pylist()
     return names, [[row[name] for name in names] for row in rows]
 
 
 def _columns(buckets: list[Bucket]) -> Columns:
-    names = list(buckets[0])
+    names: list[str | int] = list(buckets[0])
     return names, [[bucket[name] for name in names] for bucket in buckets]

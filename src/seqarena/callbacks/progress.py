@@ -4,7 +4,6 @@ from typing import Any
 
 import lightning as L
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 STAGES = {"val": "validation", "test": "test"}
@@ -46,7 +45,7 @@ class Bars(L.Callback):
 
     def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """A bar for the validation."""
-        self._start(STAGES["val"], sum(trainer.num_val_batches if trainer.validating else trainer.num_val_batches))
+        self._start(STAGES["val"], sum(trainer.num_val_batches))
 
     def on_test_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """A bar for the test."""
@@ -71,6 +70,8 @@ class Bars(L.Callback):
     def on_validation_end(self, trainer: L.Trainer, pl_module: Any) -> None:
         """Back to training."""
         self._best = better(self._best, pl_module)
+        if self._train is not None:
+            self._bars.update(self._train, told=told(trainer, pl_module, self._best))
         self._finish(trainer)
 
     def on_test_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
@@ -104,8 +105,10 @@ class Lines(L.Callback):
         """Say where the run stands."""
         self._best = better(self._best, pl_module)
         if trainer.is_global_zero:
-            line = f"step {trainer.global_step}/{trainer.estimated_stepping_batches}  {told(trainer, pl_module, self._best)}"
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            place = f"step {trainer.global_step}/{trainer.estimated_stepping_batches}"
+            self._console.print(
+                place, told(trainer, pl_module, self._best), sep="  ", highlight=False, markup=False, soft_wrap=True
+            )
 
 
 def progress(console: Console) -> L.Callback:
@@ -128,5 +131,5 @@ def told(trainer: L.Trainer, module: Any, best: float | None) -> str:
     if "train/loss" in logged:
         parts.append(f"loss {logged['train/loss']:.3f}")
     if best is not None:
-        parts.append(f"{escape(monitor)} {logged[monitor]:.4g} (best {best:.4g})")
+        parts.append(f"{monitor} {logged[monitor]:.4g} (best {best:.4g})")
     return "  ".join(parts)

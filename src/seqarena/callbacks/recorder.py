@@ -8,7 +8,6 @@ from typing import Any
 import lightning as L
 import pyarrow.parquet as pq
 import torch
-from lightning.pytorch.utilities import rank_zero_only
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from seqarena.callbacks.history import History
@@ -16,6 +15,7 @@ from seqarena.callbacks.throughput import Throughput
 from seqarena.data.module import DataModule
 from seqarena.errors import Diverged, InputError
 from seqarena.evaluation import Evaluation
+from seqarena.ranks import is_first
 from seqarena.record import FILE, Record, now, processor
 
 EXAMPLES = "examples.parquet"
@@ -33,7 +33,7 @@ class Recorder(L.Callback):
     def __init__(self, folder: Path, record: Record) -> None:
         self.record, self._folder = record, folder
         self._throughput: Throughput | None = None
-        self._writes = rank_zero_only.rank == 0
+        self._writes = is_first()
 
     def __enter__(self) -> "Recorder":
         if self._writes and (self._folder / FILE).exists():
@@ -54,10 +54,11 @@ class Recorder(L.Callback):
         self._measure()
         self._write()
         unexpected = self.record.status == "failed" and not isinstance(error, InputError)
-        log.info("%s %s", self.record.status, error or "", exc_info=error if unexpected else None)
+        told = self.record.error or {"type": "all is written to", "message": str(self._folder)}
+        log.info("%s: %s: %s", self.record.status, *told.values(), exc_info=error if unexpected else None)
 
     def describe(self, data: DataModule, parameters: dict[str, int], throughput: Throughput) -> None:
-        """Take in what is known before training: the data's ledger and hashes, the model's size, where speed is found."""
+        """Take in what is known before training: the data's ledger and hashes, the model's size, its clock."""
         self.record.ledger = {**data.report["ledger"], "overlap": data.report["overlap"]}
         self.record.hashes |= data.hashes()
         self.record.parameters, self._throughput = parameters, throughput

@@ -55,7 +55,9 @@ class Examples:
     def lengths(self) -> np.ndarray:
         """Positions that each example takes up in a batch: the longer of its two sides, marks included."""
         if self.target is None:
-            return self.source.lengths_N if self._max_length is None else self.source.lengths_N.clip(max=self._max_length)
+            return (
+                self.source.lengths_N if self._max_length is None else self.source.lengths_N.clip(max=self._max_length)
+            )
         return np.maximum(self.source.lengths_N, self.target.lengths_N) + 1
 
     def __getitem__(self, indices: list[int]) -> Batch:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections import Counter
@@ -224,7 +223,7 @@ def _rewrite(table: pa.Table, path: Path) -> None:
     part = path.with_suffix(".part")
     with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-    os.replace(part, path)
+    part.replace(path)
 
 
 def _add_baselines(names: Iterable[str], folder: Path) -> None:
@@ -243,7 +242,9 @@ def _refuse_same(folder: Path) -> None:
     """Choosing on the test examples would make the test score meaningless."""
     val, test = _table(folder / "val.arrow"), _table(folder / "test.arrow")
     if len(val) and val.equals(test):
-        raise InputError(f"validation and test are the same {len(val)} examples: the best epoch would be chosen on the test")
+        raise InputError(
+            f"validation and test are the same {len(val)} examples: the best epoch would be chosen on the test"
+        )
 
 
 def _overlap(folder: Path, task: str) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Attention: the product of queries and keys, masked, normalised, summed over values; and its multi-head module.
 
 Vaswani et al. 2017, "Attention Is All You Need", section 3.2. One function, `attend`, serves every family; it picks the
-explicit path (matrix products and softmax) on a CPU and torch's fused kernel elsewhere. Both give the same numbers (tested).
+explicit path (matrix products and softmax) on a CPU and torch's fused kernel elsewhere. Both give the same numbers.
 """
 
 import torch
@@ -21,9 +21,9 @@ def attend(
 ) -> Tensor:
     """Weighted sums of the values, (B, H, T, d).
 
-    `mask` is boolean, broadcastable to (B, H, T, S), True where attention is allowed; a query that may look nowhere gets
-    zeros, in the backward pass too. `bias` is added to the scaled scores. `drop` is the rate of dropout on the weights
-    (pass 0 outside training).
+    `mask` is boolean, broadcastable to (B, H, T, S), True where attention is allowed; a query that may look nowhere
+    gets zeros, in the backward pass too. `bias` is added to the scaled scores. `drop` is the rate of dropout on the
+    weights (pass 0 outside training).
     """
     if query_BHTd.device.type == "cpu":
         return _attend_explicitly(query_BHTd, key_BHSd, value_BHSd, mask, scale, drop, bias)

@@ -56,7 +56,7 @@ class TooLong(ValueError):
 def map_state(change: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
     """Apply `change` to every tensor of a state (or of an `Encoded`), keeping its structure."""
     if isinstance(tree, Tensor):
-        return change(tree)
+        return change(tree)  # type: ignore[return-value]
     changed = [map_state(change, branch) for branch in tree]
     return type(tree)(*changed) if hasattr(tree, "_fields") else tuple(changed)  # type: ignore[return-value]
 

@@ -1,8 +1,8 @@
 """Dropout whose random bits are cheap on a CPU.
 
-Drawing the mask is what dropout costs there (17-28 % of a training step). Eight random bits an element instead of a full
-float win most of it back; the rate is then a multiple of 1/256 (0.1 becomes 26/256 = 0.1016) and the scale follows the
-rate really used, so expectations are exact. Devices with a fused kernel of their own use `torch.nn.functional.dropout`.
+Drawing the mask is what dropout costs there (17-28 % of a training step). Eight random bits an element instead of a
+full float win most of it back; the rate is then a multiple of 1/256 (0.1 becomes 26/256 = 0.1016) and the scale follows
+the rate really used, so expectations are exact. Other devices have a kernel of their own and use it.
 """
 
 import torch

@@ -1,9 +1,10 @@
 """TextCNN: Kim 2014, "Convolutional Neural Networks for Sentence Classification", and a decoder to go with it.
 
-Encoder, section 2: filters of several widths side by side, ReLU, maximum over time (dropout on the result, at Kim's rate
-of 0.5, and the bound on the classifier's rows are the task's: task.head_dropout, task.max_norm). Departures: convolutions are padded to the sentence's own length, so that each position has a state
-and a text shorter than the widest filter is legal; more layers, `residual` and `norm` (LayerNorm on each layer's input
-and on the last output) are on offer.
+Encoder, section 2: filters of several widths side by side, ReLU, maximum over time. Dropout on the result, at Kim's
+rate of 0.5, and the bound on the classifier's rows are the task's (task.head_dropout, task.max_norm). Departures:
+convolutions are padded to the sentence's own length, so that each position has a state and a text shorter than the
+widest filter is legal; more layers, `residual` and `norm` (LayerNorm on each layer's input and on the last output)
+are on offer.
 
 The decoder is not Kim's, whose network does not write: gated causal convolutions in the manner of Gehring et al. 2017,
 without positions, each layer looking at the source.

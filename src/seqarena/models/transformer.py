@@ -5,6 +5,9 @@ LayerNorm at the end; the encoder's summary is the mean over real positions, whi
 not define. Weights start Xavier-uniform with zero biases, as in the authors' implementation.
 """
 
+from dataclasses import dataclass
+from typing import TypeAlias
+
 import torch
 from torch import Tensor, nn
 
@@ -14,6 +17,9 @@ from seqarena.models.dropout import Dropout
 from seqarena.models.positions import Relations, positions, relations
 
 NORMS = ("pre", "post", "none")
+
+Cache: TypeAlias = tuple[tuple[Tensor, Tensor], tuple[Tensor, ...]]
+"""A decoder layer's memory: keys and values (B, H, T, d) of the targets so far, and those of the source."""
 
 
 class MultiHeadAttention(nn.Module):
@@ -72,7 +78,7 @@ class FeedForward(nn.Module):
 
 
 class Wrapping(nn.Module):
-    """What surrounds a sublayer: LayerNorm before (pre), after the sum (post) or not at all; dropout; the residual sum."""
+    """What surrounds a sublayer: LayerNorm before it (pre), after the sum (post) or none; dropout; the residual sum."""
 
     def __init__(self, dim: int, norm: str, residual: bool, dropout: float) -> None:
         super().__init__()
@@ -88,25 +94,40 @@ class Wrapping(nn.Module):
         return self.after(x_BTD + y_BTD if self.residual else y_BTD)
 
 
+@dataclass(frozen=True)
+class Build:
+    """What every layer of a stack is made of."""
+
+    dim: int
+    heads: int
+    feedforward: int
+    dropout: float
+    attention_dropout: float
+    norm: str
+    residual: bool
+    scaled: bool
+
+    def attention(self) -> MultiHeadAttention:
+        """One attention."""
+        return MultiHeadAttention(self.dim, self.heads, self.attention_dropout, self.scaled)
+
+    def wrapping(self) -> Wrapping:
+        """What surrounds one sublayer."""
+        return Wrapping(self.dim, self.norm, self.residual, self.dropout)
+
+    def last_norm(self) -> nn.Module:
+        """Pre-norm leaves the sum of all layers unnormalised: one more LayerNorm ends the stack."""
+        return nn.LayerNorm(self.dim) if self.norm == "pre" else nn.Identity()
+
+
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward."""
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        hidden: int,
-        dropout: float,
-        attention_dropout: float,
-        norm: str,
-        residual: bool,
-        scaled: bool,
-    ) -> None:
+    def __init__(self, build: Build) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(dim, heads, attention_dropout, scaled)
-        self.feedforward = FeedForward(dim, hidden)
-        self.around_attention = Wrapping(dim, norm, residual, dropout)
-        self.around_feedforward = Wrapping(dim, norm, residual, dropout)
+        self.attention = build.attention()
+        self.feedforward = FeedForward(build.dim, build.feedforward)
+        self.around_attention, self.around_feedforward = build.wrapping(), build.wrapping()
 
     def forward(self, x_BSD: Tensor, mask_B11S: Tensor, bias: Tensor | None, relations: Relations) -> Tensor:
         """One layer further; `mask_B11S` says which positions may be looked at."""
@@ -140,11 +161,9 @@ class TransformerEncoder(Encoder):
         self.positions = positions(positions_kind, dim, max_positions)
         self.relations = relations(positions_kind, dim // heads, heads)
         self.dropout = Dropout(dropout)
-        self.layers = nn.ModuleList(
-            EncoderLayer(dim, heads, feedforward, dropout, attention_dropout, norm, residual, scaled)
-            for _ in range(layers)
-        )
-        self.norm = nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
+        build = Build(dim, heads, feedforward, dropout, attention_dropout, norm, residual, scaled)
+        self.layers = nn.ModuleList(EncoderLayer(build) for _ in range(layers))
+        self.norm = build.last_norm()
 
     def forward(self, x_BSD: Tensor, mask_BS: Tensor) -> Encoded:
         """Read a batch of texts; the summary is the mean over real positions."""
@@ -161,35 +180,23 @@ class TransformerEncoder(Encoder):
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the source (unless switched off), feed-forward."""
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        hidden: int,
-        dropout: float,
-        attention_dropout: float,
-        norm: str,
-        residual: bool,
-        scaled: bool,
-        cross: bool,
-    ) -> None:
+    def __init__(self, build: Build, cross: bool) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(dim, heads, attention_dropout, scaled)
-        self.around_attention = Wrapping(dim, norm, residual, dropout)
-        self.cross = MultiHeadAttention(dim, heads, attention_dropout, scaled) if cross else None
-        self.around_cross = Wrapping(dim, norm, residual, dropout) if cross else None
-        self.feedforward = FeedForward(dim, hidden)
-        self.around_feedforward = Wrapping(dim, norm, residual, dropout)
+        self.attention, self.around_attention = build.attention(), build.wrapping()
+        self.cross = build.attention() if cross else None
+        self.around_cross = build.wrapping() if cross else None
+        self.feedforward = FeedForward(build.dim, build.feedforward)
+        self.around_feedforward = build.wrapping()
 
-    def start(self, encoded: Encoded) -> State:
+    def start(self, encoded: Encoded) -> Cache:
         """Keys and values of the past (none yet) and of the source, which are computed once."""
         past, _ = self.attention.read(encoded.states_BSD[:, :0])
-        source = () if self.cross is None else self.cross.read(encoded.states_BSD)
+        source: tuple[Tensor, ...] = () if self.cross is None else self.cross.read(encoded.states_BSD)
         return (past, past), source
 
     def forward(
-        self, x_BTD: Tensor, encoded: Encoded, state: State, mask_TS: Tensor, bias: Tensor | None, relations: Relations
-    ) -> tuple[Tensor, State]:
+        self, x_BTD: Tensor, encoded: Encoded, state: Cache, mask_TS: Tensor, bias: Tensor | None, relations: Relations
+    ) -> tuple[Tensor, Cache]:
         """One layer further, and the state with the new keys and values appended."""
         (past_key, past_value), source = state
         first = past_key.shape[2]
@@ -233,19 +240,18 @@ class TransformerDecoder(Decoder):
         self.positions = positions(positions_kind, dim, max_positions)
         self.relations = relations(positions_kind, dim // heads, heads)
         self.dropout = Dropout(dropout)
-        self.layers = nn.ModuleList(
-            DecoderLayer(dim, heads, feedforward, dropout, attention_dropout, norm, residual, scaled, cross)
-            for _ in range(layers)
-        )
-        self.norm = nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
+        build = Build(dim, heads, feedforward, dropout, attention_dropout, norm, residual, scaled)
+        self.layers = nn.ModuleList(DecoderLayer(build, cross) for _ in range(layers))
+        self.norm = build.last_norm()
 
     def start(self, encoded: Encoded) -> State:
         """One pair of key/value caches a layer."""
-        return tuple(layer.start(encoded) for layer in self.layers)
+        return tuple(layer.start(encoded) for layer in self.layers)  # type: ignore[operator]
 
     def forward(self, x_BTD: Tensor, encoded: Encoded, state: State) -> tuple[Tensor, State]:
         """Continue by T tokens; the past's length is that of the caches."""
-        first, length = state[0][0][0].shape[2], x_BTD.shape[1]
+        caches: tuple[Cache, ...] = state  # type: ignore[assignment]
+        first, length = caches[0][0][0].shape[2], x_BTD.shape[1]
         x_BTD = self.positions(x_BTD, first)
         if not self.cross:
             x_BTD = x_BTD + encoded.summary_BD[:, None]
@@ -253,7 +259,7 @@ class TransformerDecoder(Decoder):
         mask_TS = causal_mask(length, first, x_BTD.device)
         bias = self.relations.bias(length, first + length, first, x_BTD.device)
         states = []
-        for layer, past in zip(self.layers, state, strict=True):
+        for layer, past in zip(self.layers, caches, strict=True):
             x_BTD, new = layer(x_BTD, encoded, past, mask_TS, bias, self.relations)
             states.append(new)
         return self.norm(x_BTD), tuple(states)

@@ -17,7 +17,7 @@ from seqarena.tasks.embedding import EmbeddingOptions, TokenEmbedding
 from seqarena.tasks.task import Answer, Finding, SequenceTask
 
 
-class Classification(SequenceTask):
+class Classification(SequenceTask[ClassificationBatch]):
     """Embedding, encoder, dropout, linear layer; cross-entropy. Selected by validation accuracy.
 
     `max_norm` bounds the length of each class's weight vector after every step (Kim 2014, section 2.1), or is null.
@@ -101,7 +101,9 @@ class Classification(SequenceTask):
             metrics,
             {
                 axis: [
-                    _bucket(name, [truth[i] for i in at], [predicted[i] for i in at], [loss[i] for i in at], self.classes)
+                    _bucket(
+                        name, [truth[i] for i in at], [predicted[i] for i in at], [loss[i] for i in at], self.classes
+                    )
                     for name, at in by_bucket(table[axis].to_pylist(), edges)
                 ]
                 for axis, edges in data.buckets.items()
@@ -127,9 +129,7 @@ class Classification(SequenceTask):
         return examples
 
 
-def _bucket(
-    name: str, truth: list[int], predicted: list[int], loss: list[float], classes: list[str]
-) -> Bucket:
+def _bucket(name: str, truth: list[int], predicted: list[int], loss: list[float], classes: list[str]) -> Bucket:
     metrics, _, _ = classification_scores(truth, predicted, loss, classes)
     return {"bucket": name, "n": len(truth), **metrics}
 

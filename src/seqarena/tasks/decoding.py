@@ -1,7 +1,7 @@
 """Greedy and beam search. They see an embedding, a decoder and an output layer, never an architecture.
 
-Each sentence is searched by itself: when its beam has enough finished hypotheses, or its own length limit is reached, it
-is taken out of the batch. So the result does not depend on the batch it stands in.
+Each sentence is searched by itself: when its beam has enough finished hypotheses, or its own length limit is reached,
+it is taken out of the batch. So the result does not depend on the batch it stands in.
 """
 
 from collections.abc import Callable

@@ -19,7 +19,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
     """Computes the gradients on the way forward, while each slice's probabilities are at hand."""
 
     @staticmethod
-    def forward(ctx: Any, y_ND: Tensor, weight_VD: Tensor, wanted_N: Tensor, smoothing: float) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, y_ND: Tensor, weight_VD: Tensor, wanted_N: Tensor, smoothing: float) -> Tensor:
         vocabulary = len(weight_VD)
         total = torch.zeros((), device=y_ND.device)
         dy_ND, dweight_VD = torch.empty_like(y_ND), torch.zeros_like(weight_VD)
@@ -38,7 +38,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
         dy_ND, dweight_VD = ctx.saved_tensors
         return dy_ND * gradient, dweight_VD * gradient, None, None
 
@@ -48,4 +48,4 @@ def cross_entropy_sum(y_ND: Tensor, weight_VD: Tensor, wanted_N: Tensor, smoothi
 
     Smoothing gives every word an equal share of `smoothing` (Szegedy et al. 2016, section 7).
     """
-    return _SlicedCrossEntropy.apply(y_ND, weight_VD, wanted_N, smoothing)  # type: ignore[no-any-return]
+    return _SlicedCrossEntropy.apply(y_ND, weight_VD, wanted_N, smoothing)

@@ -29,13 +29,13 @@ def constant(optimizer: Optimizer, total_steps: int, warmup: float) -> LRSchedul
 
 
 def inverse_sqrt(optimizer: Optimizer, total_steps: int, warmup: float) -> LRScheduler:
-    """The peak times sqrt(warm-up / step): Vaswani et al. 2017 (5.3), scaled so that the peak is the optimizer's rate."""
+    """The peak times sqrt(warm-up / step): Vaswani et al. 2017 (5.3), with the optimizer's rate as the peak."""
     steps = warmup_steps(warmup, total_steps)
     return _warmed(optimizer, steps, lambda step: math.sqrt(steps / step))
 
 
 def noam(optimizer: Optimizer, total_steps: int, warmup: float, dim: int, factor: float) -> LRScheduler:
-    """factor * dim^-0.5 * min(step^-0.5, step * warmup^-1.5), whatever the optimizer's rate: Vaswani et al. 2017, (3)."""
+    """factor * dim^-0.5 * min(step^-0.5, step * warmup^-1.5), whatever the optimizer's rate: Vaswani et al. 2017."""
     steps = warmup_steps(warmup, total_steps)
     for group in optimizer.param_groups:
         group["lr"] = group["initial_lr"] = factor * (dim * steps) ** -0.5

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import lightning as L
 import torch
@@ -15,8 +15,11 @@ from seqarena.data.batch import Batch
 from seqarena.errors import Diverged
 from seqarena.evaluation import Evaluation
 
+B = TypeVar("B", bound=Batch)
+
 LOSS_UNIT = 1024.0
 """Backward passes run on sum/LOSS_UNIT, so that half precision neither over- nor underflows; the step undoes it."""
+
 
 class Answer(NamedTuple):
     """A label with the probability of every label, or a translation with none."""
@@ -29,7 +32,7 @@ Finding = dict[str, list[Any]]
 """Results of a batch by column, `id` among them: one entry an example."""
 
 
-class SequenceTask(L.LightningModule):
+class SequenceTask(L.LightningModule, Generic[B]):
     """Training and evaluation that know neither the architecture nor the loss.
 
     A subclass gives `loss` (the sum over a batch, and how many tokens or examples it sums), `examine` (one finding an
@@ -60,13 +63,14 @@ class SequenceTask(L.LightningModule):
         self._validated: list[float] = []
         self._findings: list[Finding] = []
         self._targets = 0
-        self._loss_since, self._targets_since, self._logged = 0.0, 0, 0
+        self._loss_since: Tensor | float = 0.0
+        self._targets_since = self._logged = 0
 
-    def loss(self, batch: Batch) -> Tensor:
+    def loss(self, batch: B) -> Tensor:
         """Sum of the losses of `batch.targets` tokens or examples."""
         raise NotImplementedError
 
-    def examine(self, batch: Batch) -> Finding:
+    def examine(self, batch: B) -> Finding:
         """Predictions and score statistics of a batch, in evaluation mode."""
         raise NotImplementedError
 
@@ -78,7 +82,7 @@ class SequenceTask(L.LightningModule):
         """What the task says to each text."""
         raise NotImplementedError
 
-    def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+    def training_step(self, batch: B, batch_index: int) -> Tensor:
         """The batch's share of the step's loss."""
         total = self.loss(batch)
         self._targets += batch.targets
@@ -96,7 +100,7 @@ class SequenceTask(L.LightningModule):
         torch._foreach_mul_(gradients, LOSS_UNIT * ranks / targets.item())
         self._targets = 0
 
-    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_index: int) -> None:
+    def on_train_batch_end(self, outputs: Any, batch: B, batch_index: int) -> None:
         """Log the mean loss since the last time, every few optimizer steps."""
         step = self.trainer.global_step
         if step == self._logged or step % self._log_every:
@@ -125,11 +129,11 @@ class SequenceTask(L.LightningModule):
                 "try a smaller model.lr, a longer schedule.warmup or a smaller trainer.clip"
             )
 
-    def validation_step(self, batch: Batch, batch_index: int) -> None:
+    def validation_step(self, batch: B, batch_index: int) -> None:
         """Gather findings."""
         self._findings.append(self.examine(batch))
 
-    def test_step(self, batch: Batch, batch_index: int) -> None:
+    def test_step(self, batch: B, batch_index: int) -> None:
         """Gather findings."""
         self._findings.append(self.examine(batch))
 

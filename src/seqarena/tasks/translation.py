@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
-import torch
 from sacrebleu.metrics import BLEU, CHRF
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -31,7 +30,7 @@ class Detokenizer(Protocol):
         """The text of `ids`."""
 
 
-class Translation(SequenceTask):
+class Translation(SequenceTask[TranslationBatch]):
     """Source embedding and encoder, target embedding and decoder, output layer. Selected by validation BLEU.
 
     With one joint vocabulary both sides share the embedding; `tied` makes the output layer the target embedding too
@@ -60,9 +59,7 @@ class Translation(SequenceTask):
         self.label_smoothing, self.decoding, self._target = label_smoothing, decoding, target
         self._scores = TranslationScores(language)
         self.source_embedding = TokenEmbedding(source_vocabulary, encoder.dim, embedding)
-        self.target_embedding = (
-            self.source_embedding if joint else TokenEmbedding(len(target), decoder.dim, embedding)
-        )
+        self.target_embedding = self.source_embedding if joint else TokenEmbedding(len(target), decoder.dim, embedding)
         self.encoder, self.decoder = encoder, decoder
         self.output = nn.Linear(decoder.dim, len(target), bias=False)
         if tied:
@@ -75,7 +72,7 @@ class Translation(SequenceTask):
         return self.encoder(self.source_embedding(source_BS), mask_BS)
 
     def forward(self, batch: TranslationBatch) -> tuple[Tensor, Encoded]:
-        """What the output layer reads at each target position (B, T, D), given the true tokens before it; the source."""
+        """What the output layer reads at each target position (B, T, D), given the true tokens before; the source."""
         encoded = self.encode(batch.source_BS, batch.mask_BS)
         y_BTD, _ = self.decoder(self.target_embedding(batch.given_BT), encoded, self.decoder.start(encoded))
         return y_BTD, encoded
@@ -123,8 +120,7 @@ class Translation(SequenceTask):
 
         strata: dict[str, list[Bucket]] = {
             axis: [
-                {"bucket": name, "n": len(at), **measures(at)}
-                for name, at in by_bucket(table[axis].to_pylist(), edges)
+                {"bucket": name, "n": len(at), **measures(at)} for name, at in by_bucket(table[axis].to_pylist(), edges)
             ]
             for axis, edges in data.buckets.items()
             if axis in table.column_names
@@ -151,11 +147,13 @@ class TranslationScores:
         self._chrf = CHRF()
 
     def statistics(self, said: Sequence[str], meant: Sequence[str]) -> list[list[int]]:
-        """Ten numbers a sentence: both lengths, matches of 1- to 4-grams, their totals. BLEU is a function of their sums."""
+        """Ten numbers a sentence, of whose sums BLEU is a function: both lengths, matches of 1- to 4-grams, totals."""
         found = (self._sentence_bleu.sentence_score(a, [b]) for a, b in zip(said, meant, strict=True))
         return [[score.sys_len, score.ref_len, *score.counts, *score.totals] for score in found]
 
-    def corpus(self, said: Sequence[str], meant: Sequence[str], statistics: Sequence[Sequence[int]]) -> dict[str, float]:
+    def corpus(
+        self, said: Sequence[str], meant: Sequence[str], statistics: Sequence[Sequence[int]]
+    ) -> dict[str, float]:
         """Scores of a set of sentences, from 0 to 100, with the length ratio and the share of empty outputs."""
         sums = [sum(column) for column in zip(*statistics, strict=True)]
         bleu = BLEU.compute_bleu(sums[2:6], sums[6:10], sums[0], sums[1], smooth_method="exp")
