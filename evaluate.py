@@ -17,11 +17,15 @@ def main(config: DictConfig) -> None:
     from seqarena.errors import InputError, explained
     from seqarena.evaluating import evaluate, given
     from seqarena.models.contract import TooLong
+    from seqarena.quiet import quiet
+    from seqarena.report import show_evaluation
     from seqarena.runs import absolute, open_run
 
+    quiet()
     with explained(InputError, TooLong):
         run = open_run(Path(absolute(config.run)), given(config.decoding))
-        evaluate(run, config, Path(HydraConfig.get().runtime.output_dir))
+        folder = Path(HydraConfig.get().runtime.output_dir)
+        show_evaluation(run.folder.name, evaluate(run, config, folder), folder)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import os
 import runpy
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,12 @@ Verb = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Verb]:
+def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Verb:
     """`verb("train", "model=lstm")` gives exit code, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
 
     def call(name: str, *arguments: str) -> tuple[int, str, str]:
+        os.environ.pop("SEQARENA_TEXT", None)  # what predict.py leaves behind in this process
         monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
         code = 0
         try:
@@ -30,8 +31,7 @@ def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
         out, err = capfd.readouterr()
         return code, out, err
 
-    yield call
-    monkeypatch.delenv("SEQARENA_TEXT", raising=False)
+    return call
 
 
 SMALL = ("trainer=debug", "logger=none", "cache=cache", "model.dim=24")

@@ -1,5 +1,6 @@
 """Evaluate a finished run: on its own test examples, which lie in its folder, or on another test set."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from seqarena.runs import Run, absolute, build
 
 
 def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
-    """Scores of `run` under the options of conf/evaluate.yaml."""
+    """Scores of `run` under the options of conf/evaluate.yaml; they go to `folder` with a row for each example."""
     reader, rows = _rows(run, config)
     data = run.config.data
     batches = BatchOptions(data.batch_tokens, data.batch_examples, 0, 0)
@@ -34,7 +35,19 @@ def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
         default_root_dir=folder,
     )
     trainer.test(run.task, datamodule=test, verbose=False)
-    return run.task.evaluations["test"]
+    found = run.task.evaluations["test"]
+    told = {
+        "run": run.folder.name,
+        "data": given(config.data),
+        "decoding": given(config.decoding),
+        "ledger": test.ledger,
+        "metrics": {f"test/{name}": value for name, value in found.metrics.items()},
+        "strata": found.strata,
+        "signature": found.signature,
+    }
+    pq.write_table(found.examples, folder / "examples.parquet")
+    (folder / "evaluation.json").write_text(json.dumps(told, indent=1, ensure_ascii=False), encoding="utf-8")
+    return found
 
 
 def given(node: DictConfig) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The closing tables of a run, from its record: scores with what stands beside them, then what they cost."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich import box
@@ -7,46 +8,63 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from seqarena.evaluation import Evaluation
 from seqarena.record import Buckets, Record, relative
 
 WIDTH = 100
-BESIDE = ("baseline=", "shortcut=")
+SPLITS = {"val": "validation", "test": "test"}
+BESIDE = "baseline="
 
 
 def show(record: Record, folder: Path, console: Console | None = None) -> None:
     """Print the tables of a finished run, at most 100 columns wide."""
     console = console or Console()
-    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    console.print()
-    console.print(scores(record))
-    for axis, buckets in record.strata.items():
-        console.print(by_axis(axis, buckets))
+    _show_scores(f"{record.model} on {record.data}, seed {record.seed}", record.metrics, record.strata, console)
     console.print(costs(record))
     console.print(f"[dim]record[/]  {escape(relative(folder))}", soft_wrap=True)
 
 
-def scores(record: Record) -> Table:
-    """Each metric on validation and test; under a line, rules of thumb and simple models on the same examples."""
-    table = _table(f"{record.model} on {record.data}, seed {record.seed}", "metric")
-    for split in ("validation", "test"):
-        table.add_column(split, justify="right")
-    names = list(dict.fromkeys(key.split("/", 1)[1] for key in record.metrics))
+def show_evaluation(run: str, found: Evaluation, folder: Path) -> None:
+    """Print the tables of a test of `run`, whose files lie in `folder`."""
+    console = Console()
+    metrics = {f"{found.split}/{name}": value for name, value in found.metrics.items()}
+    _show_scores(f"evaluation of {run}", metrics, found.strata, console)
+    for name, signature in found.signature.items():
+        console.print(f"[dim]{name}[/]  {escape(signature)}", soft_wrap=True)
+    console.print(f"[dim]files[/]  {escape(relative(folder))}", soft_wrap=True)
+
+
+def _show_scores(title: str, metrics: dict[str, float], strata: Mapping[str, Buckets], console: Console) -> None:
+    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    console.print()
+    console.print(scores(title, metrics))
+    for axis, buckets in strata.items():
+        console.print(by_axis(axis, buckets))
+
+
+def scores(title: str, metrics: dict[str, float]) -> Table:
+    """Each metric by split; under a line, what baselines reach on the same examples."""
+    table = _table(title, "metric")
+    splits = [split for split in SPLITS if any(key.startswith(f"{split}/") for key in metrics)]
+    for split in splits:
+        table.add_column(SPLITS[split], justify="right")
+    names = list(dict.fromkeys(key.split("/", 1)[1] for key in metrics))
     beside = [name for name in names if name.rpartition("/")[2].startswith(BESIDE)]
     for name in names:
         if name not in beside:
-            table.add_row(escape(name), *_both(record, name))
+            table.add_row(escape(name), *_values(metrics, name, splits))
     if beside:
         table.add_section()
     for name in beside:
         metric, _, other = name.rpartition("/")
-        table.add_row(f"[dim]{escape(metric)} of {escape(other.split('=', 1)[1])}[/]", *_both(record, name))
+        values = _values(metrics, name, splits)
+        table.add_row(f"[dim]{escape(metric)} of {escape(other.removeprefix(BESIDE))}[/]", *values)
     return table
 
 
-def _both(record: Record, name: str) -> tuple[str, str]:
-    found = (record.metrics.get(f"{split}/{name}") for split in ("val", "test"))
-    first, second = ("" if value is None else number(value) for value in found)
-    return first, second
+def _values(metrics: dict[str, float], name: str, splits: list[str]) -> list[str]:
+    found = (metrics.get(f"{split}/{name}") for split in splits)
+    return ["" if value is None else number(value) for value in found]
 
 
 def by_axis(axis: str, buckets: Buckets) -> Table:

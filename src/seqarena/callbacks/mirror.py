@@ -63,7 +63,9 @@ class Mirror(Logger):
             job_type="train",
             tags=list(dict.fromkeys([record.model, record.data, record.task, *tags])),
             config=record.config,
-            settings=wandb.Settings(silent=True, console="off", disable_git=True, save_code=False, init_timeout=30),
+            settings=wandb.Settings(
+                silent=True, console="off", x_disable_meta=True, disable_git=True, save_code=False, init_timeout=30
+            ),
         )
         self._run.define_metric(STEP)
         self._run.define_metric("*", step_metric=STEP)

@@ -1,0 +1,295 @@
+"""Speed by hand on a fake clock, the record's statuses, loggers, lines and bars, the learning-rate finder."""
+
+import io
+import json
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+from torch import Tensor
+
+from conftest import AGREEMENT, SMALL, Verb
+from seqarena.callbacks.history import read
+from seqarena.callbacks.loggers import loggers
+from seqarena.callbacks.progress import Bars, Lines, progress, told
+from seqarena.callbacks.recorder import Recorder, status_of
+from seqarena.callbacks.throughput import Throughput, peak_mib
+from seqarena.errors import Diverged, InputError
+from seqarena.rate_finder import before_divergence, rising, smoothed, suggestion
+from seqarena.record import Record
+from test_record import started
+
+
+class Scene:
+    """A trainer and a module as a callback sees them, and a clock set by hand."""
+
+    def __init__(self, ranks: int = 1) -> None:
+        self.now, self.global_step, self.world_size = 0.0, 0, ranks
+        self.strategy, self.device = self, torch.device("cpu")
+        self.told: list[dict[str, float]] = []
+
+    def reduce(self, numbers: Tensor, reduce_op: str) -> Tensor:
+        return numbers * self.world_size if reduce_op == "sum" else numbers
+
+    def logger_metrics(self, metrics: dict[str, float]) -> None:
+        self.told.append(metrics)
+
+
+def play(scene: Scene, callback: Any, begin: float, end: float, step: int, *counts: int) -> None:
+    """One batch of (tokens, positions, examples) from `begin` to `end`, after which `step` steps are done."""
+    batch = SimpleNamespace(tokens=counts[0], positions=counts[1], examples=counts[2])
+    scene.now = begin
+    callback.on_train_batch_start(scene, scene, batch, 0)
+    scene.now, scene.global_step = end, step
+    callback.on_train_batch_end(scene, scene, None, batch, 0)
+
+
+def whole_run(ranks: int = 1) -> tuple[Scene, Throughput]:
+    """A step of warm-up, one of two batches, a validation of 83 seconds, two steps, the end."""
+    scene = Scene(ranks)
+    speed = Throughput(log_every=2, flops_per_token=7, warmup=1, clock=lambda: scene.now)
+    speed.on_train_start(scene, scene)  # type: ignore[arg-type]
+    play(scene, speed, 0, 10, 1, 100, 100, 10)
+    play(scene, speed, 11, 13, 1, 30, 40, 3)
+    play(scene, speed, 13.5, 16, 2, 50, 60, 5)
+    scene.now = 17
+    speed.on_validation_start(scene, scene)  # type: ignore[arg-type]
+    play(scene, speed, 100, 104, 3, 10, 20, 1)
+    play(scene, speed, 105, 106, 4, 30, 30, 3)
+    scene.now = 107
+    speed.on_train_end(scene, scene)  # type: ignore[arg-type]
+    return scene, speed
+
+
+def test_speed_by_hand() -> None:
+    scene, speed = whole_run()
+    first, second = scene.told
+    assert first["speed/tokens_per_s"] == pytest.approx(80 / 6)
+    assert first["speed/padded_tokens_per_s"] == pytest.approx(100 / 6)
+    assert first["speed/padding_share"] == pytest.approx(0.2)
+    assert first["speed/examples_per_s"] == pytest.approx(8 / 6)
+    assert first["speed/step_ms"] == pytest.approx(6000)
+    assert first["speed/data_wait_share"] == pytest.approx(1.5 / 6)
+    assert second["speed/tokens_per_s"] == pytest.approx(40 / 6)
+    assert second["speed/step_ms"] == pytest.approx(3000)
+    assert speed.speed["speed/tokens_per_s"] == pytest.approx(120 / 12)
+    assert "speed/tokens_per_s_per_device" not in speed.speed
+
+
+def test_cost_counts_everything_but_validation() -> None:
+    _, speed = whole_run()
+    assert speed.cost() == {
+        "cost/steps": 4, "cost/train_seconds": 10 + 6 + 1 + 6 + 1, "cost/tokens": 220, "cost/train_flops": 3 * 7 * 220,
+    }  # fmt: skip
+    resumed = Throughput(2, 7)
+    resumed.load_state_dict(speed.state_dict())
+    assert resumed.cost() == speed.cost()
+
+
+def test_speed_is_summed_over_ranks_and_shown_for_each() -> None:
+    one, two = whole_run()[1], whole_run(2)[1]
+    assert two.speed["speed/tokens_per_s"] == pytest.approx(2 * one.speed["speed/tokens_per_s"])
+    assert two.speed["speed/tokens_per_s_per_device"] == pytest.approx(one.speed["speed/tokens_per_s"])
+    for key in ("speed/step_ms", "speed/padding_share", "speed/data_wait_share"):
+        assert two.speed[key] == pytest.approx(one.speed[key])
+    assert two.cost()["cost/train_seconds"] == one.cost()["cost/train_seconds"]
+    assert two.cost()["cost/tokens"] == 2 * one.cost()["cost/tokens"] and two.cost()["cost/steps"] == 4
+
+
+def test_the_device_is_synchronised_only_where_a_stretch_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[int] = []
+    monkeypatch.setattr("seqarena.callbacks.throughput._synchronise", lambda device: waits.append(1))
+    whole_run()
+    assert len(waits) == 5  # warm-up, step 2, validation, step 4, end
+
+
+def test_memory_is_what_the_process_held() -> None:
+    before = peak_mib(torch.device("cpu"))
+    block = torch.ones(2 * int(before) * 2**20 // 4)
+    assert peak_mib(torch.device("cpu")) > 1.8 * before and block[0] == 1
+
+
+def left(folder: Path, error: BaseException | None) -> Record:
+    try:
+        with Recorder(folder, started(folder)):
+            assert Record.read(folder).status == "running"
+            if error is not None:
+                raise error
+    except BaseException as raised:
+        assert raised is error
+    return Record.read(folder)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (None, "done"),
+        (Diverged("nan"), "diverged"),
+        (KeyboardInterrupt(), "interrupted"),
+        (RuntimeError("DataLoader worker was killed"), "failed"),
+        (OSError(28, "No space left on device"), "failed"),
+        (InputError("no file"), "failed"),
+    ],
+)
+def test_how_a_run_ends_is_in_its_record(tmp_path: Path, error: BaseException | None, status: str) -> None:
+    record = left(tmp_path, error)
+    assert record.status == status and record.finished is not None
+    assert record.error == (None if error is None else {"type": type(error).__name__, "message": str(error)})
+
+
+def test_lightnings_exit_after_ctrl_c_is_an_interruption() -> None:
+    try:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise SystemExit(1)  # noqa: B904 - as Lightning does it
+    except SystemExit as stop:
+        assert status_of(stop) == "interrupted"
+    assert status_of(SystemExit(1)) == "failed"
+
+
+def test_only_the_first_rank_writes_and_a_used_folder_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seqarena.callbacks.recorder.is_first", lambda: False)
+    with Recorder(tmp_path, started(tmp_path)):
+        pass
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    left(tmp_path, InputError("a typo"))
+    left(tmp_path, None)  # what failed before training may be tried again
+    (tmp_path / "checkpoints").mkdir()
+    with pytest.raises(InputError, match="holds a run already"), Recorder(tmp_path, started(tmp_path)):
+        pass
+
+
+def test_a_run_leaves_record_history_examples_and_log(verb: Verb) -> None:
+    code, out, err = verb("train", *SMALL, *AGREEMENT, "model=lstm", "hydra.run.dir=run", "trainer.max_steps=8")
+    assert code == 0, err
+    folder = Path("run")
+    record, history = Record.read(folder), read(folder)
+    assert record.status == "done" and {"val/accuracy", "test/accuracy", "test/f1_macro"} <= set(record.metrics)
+    assert set(record.strata) == {"length", "distance", "attractors"} and record.speed["tokens_per_s"] > 0
+    assert sum(map(sum, record.confusion["counts"])) == 12 and record.confusion["classes"] == record_classes(record)  # type: ignore[index]
+    assert record.cost["steps"] == 8 and record.flops["training_total"] == record.cost["train_flops"] > 0
+    assert {"config", "data", "tokenizer", "labels"} == set(record.hashes) and record.memory["peak_mib"] > 0
+    keys = [(line["step"], key) for line in history for key in line if key != "step"]
+    assert len(keys) == len(set(keys)) and [line["train/loss"] for line in history if "train/loss" in line]
+    assert (folder / "examples.parquet").is_file() and not (folder / "checkpoints" / "recent").exists()
+    log = (folder / "train.log").read_text()
+    assert "train examples: read 40, kept 40" in log and "done" in log and "GPU available" not in out + err + log
+    assert "step 8/8" in out and "\x1b[" not in out
+
+
+def record_classes(record: Record) -> list[str]:
+    assert record.per_class is not None
+    return [one["bucket"] for one in record.per_class]
+
+
+def test_a_diverged_run_says_so_and_keeps_its_record(verb: Verb) -> None:
+    code, _, err = verb(
+        "train", *SMALL, *AGREEMENT, "model=lstm", "hydra.run.dir=run", "trainer.max_steps=50", "model.lr=1e38",
+        "trainer.clip=null", "model.embedding.scale=true",
+    )  # fmt: skip
+    assert code != 0 and "diverged" in err and "model.lr" in err and "Traceback" not in err
+    record = Record.read(Path("run"))
+    assert record.status == "diverged" and record.error is not None and record.error["type"] == "Diverged"
+
+
+@pytest.mark.parametrize(("name", "left"), [("csv", "csv/metrics.csv"), ("none", "history.jsonl")])
+def test_other_loggers_write_into_the_run_folder(tmp_path: Path, name: str, left: str) -> None:
+    with loggers({"name": name}, tmp_path, started(tmp_path)) as watchers:
+        for logger in watchers:
+            logger.log_metrics({"a": 1.0}, 1)
+            logger.log_metrics({"b": 2.0}, 2)
+            logger.save()
+    assert (tmp_path / left).read_text().count("\n") >= 2
+
+
+def test_a_missing_logger_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seqarena.callbacks.loggers.find_spec", lambda name: None)
+    with (
+        pytest.raises(InputError, match="pip install tensorboard"),
+        loggers({"name": "tensorboard"}, tmp_path, started(tmp_path)),
+    ):
+        pass
+    with pytest.raises(InputError, match="wandb, csv"), loggers({"name": "x"}, tmp_path, started(tmp_path)):
+        pass
+
+
+def watched(**logged: float) -> Any:
+    return SimpleNamespace(logged=logged | {"val/accuracy": 0.5}, monitor="accuracy", mode="max")
+
+
+def test_lines_where_there_is_no_terminal() -> None:
+    out = io.StringIO()
+    lines = progress(Console(file=out))
+    assert isinstance(lines, Lines)
+    trainer: Any = SimpleNamespace(is_global_zero=True, global_step=20, estimated_stepping_batches=100, current_epoch=1)
+    module = watched(**{"speed/tokens_per_s": 12345.6, "train/loss": 0.25})
+    lines.on_validation_end(trainer, module)
+    module.logged["val/accuracy"] = 0.4
+    lines.on_validation_end(trainer, module)
+    assert out.getvalue().splitlines() == [
+        "step 20/100  epoch 2  12,346 tokens/s  loss 0.250  val/accuracy 0.5 (best 0.5)",
+        "step 20/100  epoch 2  12,346 tokens/s  loss 0.250  val/accuracy 0.4 (best 0.5)",
+    ]
+    assert told(trainer, SimpleNamespace(logged={}, monitor="bleu"), None) == "epoch 2"
+
+
+def test_bars_on_a_terminal_also_without_a_known_end() -> None:
+    out = io.StringIO()
+    bars = progress(Console(file=out, force_terminal=True, width=120, _environ={"TERM": "xterm"}))
+    assert isinstance(bars, Bars)
+    trainer: Any = SimpleNamespace(
+        global_step=0, estimated_stepping_batches=float("inf"), current_epoch=0, num_val_batches=[3], training=True
+    )
+    module = watched()
+    bars.on_train_start(trainer, module)
+    trainer.global_step = 5
+    bars.on_train_batch_end(trainer, module)
+    bars.on_validation_start(trainer, module)
+    bars.on_validation_batch_end()
+    bars.on_validation_end(trainer, module)
+    bars.on_train_end(trainer, module)
+    assert "train" in out.getvalue() and "best 0.5" in out.getvalue()
+
+
+def test_the_rate_rises_from_lowest_to_highest() -> None:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=5.0)
+    schedule = rising(optimizer, 100)
+    rates = []
+    for _ in range(100):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates[0] == pytest.approx(1e-6) and rates[-1] == pytest.approx(1.0)
+    assert np.allclose(np.diff(np.log(rates)), np.log(1e6) / 99)
+
+
+def test_the_steepest_descent_is_suggested_and_divergence_left_out() -> None:
+    rates = 1e-6 * 1e6 ** (np.arange(100) / 99)
+    falling = 3 - 2 / (1 + np.exp(-3 * (np.log10(rates) + 3)))  # steepest at 1e-3
+    noisy = falling + 0.05 * np.random.default_rng(0).standard_normal(100)
+    noisy[90:] = 50.0
+    losses = before_divergence(noisy)
+    assert len(losses) == 90
+    assert 4e-4 < suggestion(rates[:90], smoothed(losses)) < 2.5e-3
+    with pytest.raises(InputError, match="at no learning rate"):
+        suggestion(rates, np.arange(100.0))
+
+
+def test_the_finder_leaves_numbers_and_a_page_and_trains_nothing(verb: Verb, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    code, out, err = verb("train", *SMALL, *AGREEMENT, "model=textcnn", "hydra.run.dir=run", "lr_find=true")
+    assert code == 0, err
+    found = json.loads(Path("run/lr_find.json").read_text())
+    assert f"model.lr={found['suggestion']:.1e}" in out and len(found["losses"]) > 50
+    page = Path("run/lr_find.html").read_text(encoding="utf-8")
+    assert "Plotly.newPlot" in page and len(page) > 10**6
+    assert not Path("run/checkpoints").exists() and not Path("run/record.json").exists()
