@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from conftest import AGREEMENT, SMALL, Verb
 from rich.console import Console
+from test_record import started
 from torch import Tensor
 
-from conftest import AGREEMENT, SMALL, Verb
 from seqarena.callbacks.history import read
 from seqarena.callbacks.loggers import loggers
 from seqarena.callbacks.progress import Bars, Lines, progress, told
@@ -22,7 +23,6 @@ from seqarena.callbacks.throughput import Throughput, peak_mib
 from seqarena.errors import Diverged, InputError
 from seqarena.rate_finder import before_divergence, rising, smoothed, suggestion
 from seqarena.record import Record
-from test_record import started
 
 
 class Scene:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from conftest import ROOT
 from hydra import compose, initialize_config_dir
 from torch import nn
 
-from conftest import ROOT
 from seqarena.data.batch import Batch
 from seqarena.data.examples import classification_batch, translation_batch
 from seqarena.flops import average_batch, flops_per_token, parameters, training_flops

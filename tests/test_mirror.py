@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-
 from conftest import AGREEMENT, SMALL, Verb
+from test_record import started
+
 from seqarena.callbacks.history import read
 from seqarena.callbacks.loggers import loggers
 from seqarena.callbacks.mirror import STEP, samples
 from seqarena.evaluation import Evaluation
 from seqarena.record import Record
-from test_record import started
 
 WANDB: dict[str, Any] = {"name": "wandb", "mode": "offline", "project": "p", "entity": None, "tags": ["mine"]}
 
@@ -34,8 +34,8 @@ def of_type(records: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 def test_a_run_is_mirrored(verb: Verb) -> None:
     code, out, err = verb(
-        "train", *(one for one in SMALL if not one.startswith("logger")), *AGREEMENT, "model=textcnn", "logger.tags=[mine]",
-        "sweep=depth", "hydra.run.dir=run", "trainer.max_steps=8", "trainer.validate_every=4",
+        "train", *(one for one in SMALL if not one.startswith("logger")), *AGREEMENT, "model=textcnn", "sweep=depth",
+        "logger.tags=[mine]", "hydra.run.dir=run", "trainer.max_steps=8", "trainer.validate_every=4",
     )  # fmt: skip
     assert code == 0, err
     assert out.count("wandb sync") == 1 and "wandb:" not in out + err

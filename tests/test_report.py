@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from test_record import started
 
 from seqarena.record import Record, relative
 from seqarena.report import duration, number, show, si
-from test_record import started
 
 
 def finished(folder: Path) -> Record:

@@ -3,7 +3,12 @@
 import logging
 import warnings
 
-HARMLESS = (r".isinstance\(treespec, LeafSpec\)", "TF32 acceleration on top of oneDNN")
+HARMLESS = (
+    r"The '\w+_dataloader' does not have many workers",
+    r"It is recommended to use `self.log\(.*sync_dist=True",
+    r".isinstance\(treespec, LeafSpec\)",
+    "TF32 acceleration on top of oneDNN",
+)
 """Beginnings of warnings, as patterns, that say nothing about this program."""
 
 

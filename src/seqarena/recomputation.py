@@ -9,8 +9,8 @@ from torch.utils.checkpoint import checkpoint
 def recompute_layers(module: nn.Module) -> None:
     """Recompute each layer in a list of layers of `module` during the backward pass.
 
-    Memory for activations falls to about that of one layer, for a third more time; numbers and parameter names
-    stay as they are. Lists inside a layer are part of it, and modules without parts, such as a LayerNorm, are too small to gain.
+    Memory for activations falls to about that of one layer, for a third more time; numbers and parameter names stay
+    as they are. Lists inside a layer are part of it; modules without parts, such as a LayerNorm, are too small to gain.
     """
     for child in module.children():
         if not isinstance(child, nn.ModuleList):

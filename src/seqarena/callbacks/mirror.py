@@ -130,5 +130,4 @@ def samples(found: Evaluation) -> Columns:
 
 
 def _columns(buckets: list[Bucket]) -> Columns:
-    names: list[str | int] = list(buckets[0])
-    return names, [[bucket[name] for name in names] for bucket in buckets]
+    return list(buckets[0]), [list(bucket.values()) for bucket in buckets]

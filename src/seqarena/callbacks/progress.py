@@ -6,6 +6,8 @@ import lightning as L
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from seqarena.ranks import is_first
+
 STAGES = {"val": "validation", "test": "test"}
 
 
@@ -104,15 +106,15 @@ class Lines(L.Callback):
     def on_validation_end(self, trainer: L.Trainer, pl_module: Any) -> None:
         """Say where the run stands."""
         self._best = better(self._best, pl_module)
-        if trainer.is_global_zero:
-            place = f"step {trainer.global_step}/{trainer.estimated_stepping_batches}"
-            self._console.print(
-                place, told(trainer, pl_module, self._best), sep="  ", highlight=False, markup=False, soft_wrap=True
-            )
+        place = f"step {trainer.global_step}/{trainer.estimated_stepping_batches}"
+        line = f"{place}  {told(trainer, pl_module, self._best)}"
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def progress(console: Console) -> L.Callback:
-    """Bars on a terminal, lines elsewhere."""
+    """Bars on a terminal, lines elsewhere, nothing on all ranks but the first."""
+    if not is_first():
+        return L.Callback()
     return Bars(console) if console.is_terminal and not console.is_dumb_terminal else Lines(console)
 
 
