@@ -110,8 +110,8 @@ def test_the_device_is_synchronised_only_where_a_stretch_ends(monkeypatch: pytes
 
 def test_memory_is_what_the_process_held() -> None:
     before = peak_mib(torch.device("cpu"))
-    block = torch.ones(2 * int(before) * 2**20 // 4)
-    assert peak_mib(torch.device("cpu")) > 1.8 * before and block[0] == 1
+    block = torch.ones(int(before) * 2**18)  # as much again, beside what is held already
+    assert peak_mib(torch.device("cpu")) > before > 10 and block[0] == 1
 
 
 def left(folder: Path, error: BaseException | None) -> Record:

@@ -36,15 +36,15 @@ def show_evaluation(run: str, found: Evaluation, folder: Path) -> None:
 
 def _show_scores(title: str, metrics: dict[str, float], strata: Mapping[str, Buckets], console: Console) -> None:
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    console.print()
-    console.print(scores(title, metrics))
+    console.print(f"\n[bold]{escape(title)}[/]")
+    console.print(scores(metrics))
     for axis, buckets in strata.items():
         console.print(by_axis(axis, buckets))
 
 
-def scores(title: str, metrics: dict[str, float]) -> Table:
+def scores(metrics: dict[str, float]) -> Table:
     """Each metric by split; under a line, what baselines reach on the same examples."""
-    table = _table(title, "metric")
+    table = _table("", "metric")
     splits = [split for split in SPLITS if any(key.startswith(f"{split}/") for key in metrics)]
     for split in splits:
         table.add_column(SPLITS[split], justify="right")
@@ -109,7 +109,7 @@ def _speed(speed: dict[str, float]) -> str:
 
 def _table(title: str, first: str) -> Table:
     table = Table(
-        title=escape(title),
+        title=escape(title) or None,
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
