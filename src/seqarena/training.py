@@ -128,10 +128,12 @@ def run(
     if config.trainer.early_stopping:
         callbacks.append(EarlyStopping(metric, mode=task.mode, patience=config.trainer.early_stopping))
     trainer = make_trainer(config, folder, callbacks, watchers)
+    most = config.data.batch_tokens * config.trainer.accumulate * trainer.world_size
+    log.info("an optimizer step reads %d padded tokens at the most, over %d ranks", most, trainer.world_size)
     trainer.fit(task, datamodule=data)
     choose(task, trainer, data, weights / "best.ckpt", recent)
     if recent and trainer.is_global_zero:
-        shutil.rmtree(weights / "recent")
+        shutil.rmtree(weights / "recent", ignore_errors=True)  # not there after less than an epoch
     task.load_state_dict(torch.load(weights / "best.ckpt", weights_only=True)["state_dict"])
     trainer.test(task, datamodule=data, verbose=False)
 
