@@ -111,12 +111,13 @@ def draw(rates: np.ndarray, losses: np.ndarray, smooth: np.ndarray, rate: float,
     """A page with the curve, complete in itself."""
     import plotly.graph_objects as go
 
+    top = float(losses[0] + 0.5 * (losses[0] - smooth.min()))
     figure = go.Figure()
     figure.add_scatter(x=rates, y=losses, name="loss", mode="lines", line={"color": "lightgray"})
     figure.add_scatter(x=rates, y=smooth, name="smoothed", mode="lines", line={"color": "#1f5fa8"})
-    figure.add_vline(x=rate, line_dash="dot", annotation_text=f"model.lr={rate:.1e}")
-    top = float(losses[0] + 0.5 * (losses[0] - smooth.min()))
+    mark = f"model.lr={rate:.1e}"
+    figure.add_scatter(x=[rate, rate], y=[float(smooth.min()), top], name=mark, mode="lines", line={"dash": "dot"})
     figure.update_layout(title="Training loss while the learning rate rises", template="simple_white", hovermode="x")
     figure.update_xaxes(title="learning rate", type="log")
-    figure.update_yaxes(title="loss", range=[float(smooth.min()) * 0.95, top])
+    figure.update_yaxes(title="loss", range=[float(losses.min()) * 0.95, top])
     figure.write_html(path, include_plotlyjs=True)

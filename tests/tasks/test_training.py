@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import lightning as L
+import pyarrow as pa
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
 from seqarena.data.module import DataModule
+from seqarena.evaluation import Evaluation
 from seqarena.runs import build_data, build_task
 from seqarena.tasks.task import SequenceTask
 
@@ -92,6 +94,16 @@ def test_eight_examples_can_be_learned_by_heart(tmp_path: Path, model: str, data
     said = [answer.text for answer in task.eval().answer(batch.source_BS, batch.mask_BS)]
     column = "label" if data == "agreement" else "target"
     assert said == module.table("train")[column].to_pylist()[:8]
+
+
+def test_plateau_steps_once_a_validation(tmp_path: Path) -> None:
+    config = configured(
+        tmp_path, "agreement", "textcnn", "schedule=plateau", "schedule.patience=0", "schedule.factor=0.5"
+    )
+    module, task = opened(config)
+    task.score = lambda split, findings: Evaluation(split, {"accuracy": 0.5, "loss": 1.0}, {}, pa.table({"id": [0]}))
+    trainer(max_steps=9, val_check_interval=3, check_val_every_n_epoch=None).fit(task, datamodule=module)
+    assert task.optimizers().param_groups[0]["lr"] == config.model.lr * 0.5**2  # the first of three is the best
 
 
 @pytest.mark.parametrize("data", ["agreement", "numbers"])

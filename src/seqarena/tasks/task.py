@@ -61,6 +61,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
         self.validated_step = -1
         """The optimizer step of the last validation."""
         self._validated: list[float] = []
+        self._plateau: ReduceLROnPlateau | None = None
         self._findings: list[Finding] = []
         self._targets = 0
         self._loss_since: Tensor | float = 0.0
@@ -143,6 +144,8 @@ class SequenceTask(L.LightningModule, Generic[B]):
         self.validated_step = self.trainer.global_step
         self._validated.append(self.evaluations["val"].metrics[self.monitor])
         self._require_finite("val/loss")
+        if self._plateau is not None and self.trainer.state.fn == "fit":
+            self._plateau.step(self._validated[-1])
 
     def is_best(self) -> bool:
         """Whether the last validation was better than all before it."""
@@ -169,10 +172,20 @@ class SequenceTask(L.LightningModule, Generic[B]):
             for group in optimizer.param_groups:
                 group["lr"] = self.lr
         schedule = self._schedule(optimizer, total_steps=int(self.trainer.estimated_stepping_batches))
-        plan: dict[str, Any] = {"scheduler": schedule, "interval": "step", "frequency": 1}
-        if isinstance(schedule, ReduceLROnPlateau):
-            plan |= {"monitor": f"val/{self.monitor}", "frequency": self.trainer.val_check_batch, "strict": True}
-        return {"optimizer": optimizer, "lr_scheduler": plan}
+        if isinstance(schedule, ReduceLROnPlateau):  # Lightning counts batches of an epoch, not validations: ours
+            self._plateau = schedule
+            return optimizer
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step", "frequency": 1}}
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep what plateau has seen."""
+        if self._plateau is not None:
+            checkpoint["plateau"] = self._plateau.state_dict()
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Go on from what plateau has seen."""
+        if self._plateau is not None:
+            self._plateau.load_state_dict(checkpoint["plateau"])
 
 
 def _gathered(findings: list[Finding]) -> list[Finding]:
