@@ -22,6 +22,20 @@ def show(record: Record, folder: Path, console: Console | None = None) -> None:
     _show_scores(f"{record.model} on {record.data}, seed {record.seed}", record.metrics, record.strata, console)
     console.print(costs(record))
     console.print(f"[dim]record[/]  {escape(relative(folder))}", soft_wrap=True)
+    console.print(f'[dim]use it[/]  python predict.py run={escape(relative(folder))} text="..."', soft_wrap=True)
+
+
+def announce(record: Record, folder: Path, console: Console) -> None:
+    """Say what starts: model, data, sizes, machine and where it is kept."""
+    sizes = ", ".join(f"{record.ledger[split]['kept']:,} {split}" for split in ("train", "val", "test"))
+    total = record.parameters["total"]
+    console.print(
+        f"[bold]{escape(record.model)}[/] ({total:,} parameters) on [bold]{escape(record.data)}[/] "
+        f"({sizes} examples), {escape(', '.join(record.machine['gpus']) or record.machine['cpu'])}, "
+        f"{record.machine['threads']} threads, into {escape(relative(folder))}",
+        soft_wrap=True,
+        highlight=False,
+    )
 
 
 def show_evaluation(run: str, found: Evaluation, folder: Path) -> None:

@@ -98,6 +98,8 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
         throughput = Throughput(config.trainer.log_every, forward)
         recorder.describe(data, parameters(task), throughput)
+        if is_first():
+            report.announce(record, folder, Console())
         with loggers(record.config["logger"], folder, record) as watchers:
             run(config, folder, data, task, [throughput, recorder, progress(Console())], watchers)
             for mirror in watchers:

@@ -67,6 +67,7 @@ class Recorder(L.Callback):
         """Take in what is known before training: the data's ledger and hashes, the model's size, its clock."""
         self.record.ledger = {**data.report["ledger"], "overlap": data.report["overlap"]}
         self.record.hashes |= data.hashes()
+        self.record.machine = {**self.record.machine, "threads": torch.get_num_threads()}
         self.record.parameters, self._throughput = parameters, throughput
         for split, counts in data.report["ledger"].items():
             log.info("%s examples: %s", split, _listed(counts))
