@@ -120,6 +120,8 @@ def test_a_bad_option_is_named_with_its_cure(option, message):
 
 def test_the_yaml_builds_it():
     config = OmegaConf.load(Path(__file__).parents[2] / "conf/data/agreement.yaml")
-    source = instantiate(config.source)
-    assert source.sizes == {"train": 10000, "val": 1000, "test": 4000} and source.distances == DISTANCES
+    source = instantiate(config.reader)
+    assert (
+        source.sizes["train"] == config.reader.train and min(source.distances) >= 3
+    )  # every rule of thumb is at chance
     assert set(config.buckets) == set(source.strata) and len(source.fingerprint()) == 32

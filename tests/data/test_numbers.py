@@ -106,7 +106,7 @@ def test_a_number_that_a_language_cannot_write_is_named():
 
 def test_the_yaml_builds_it():
     config = OmegaConf.create({"data": OmegaConf.load(Path(__file__).parents[2] / "conf/data/numbers.yaml")})
-    config.data.target_language = "fr"
-    source = instantiate(config.data.source)
+    config.data.target = "fr"
+    source = instantiate(config.data.reader)
     assert (source.source, source.target, source.sizes["train"]) == ("en", "fr", 20000)
     assert set(config.data.buckets) == set(source.strata)
