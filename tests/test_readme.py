@@ -37,7 +37,7 @@ def cut_down(arguments: list[str], places: dict[str, str], texts: Path, pairs: P
     for name, path in places.items():
         arguments = [one.replace(name, path) for one in arguments]
     small = [option for option in SMALL if option.split("=")[0] not in {one.split("=")[0] for one in arguments}]
-    if not any(one.startswith("data=") for one in arguments):
+    if not any(one.startswith(("data=", "recipe=multi30k")) for one in arguments):
         small += AGREEMENT
     if "data=numbers" in arguments:
         small += NUMBERS
