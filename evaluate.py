@@ -6,7 +6,10 @@ from pathlib import Path
 import hydra
 from omegaconf import DictConfig
 
-os.environ["SEQARENA_ROOT"] = str(Path(__file__).resolve().parent)
+from seqarena import usage
+
+ROOT = Path(__file__).resolve().parent
+os.environ["SEQARENA_ROOT"] = str(ROOT)
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="evaluate")
@@ -29,4 +32,7 @@ def main(config: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if usage.asked():
+        usage.show("evaluate", str(__doc__), (), ROOT)
+    else:
+        main()

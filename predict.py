@@ -2,9 +2,12 @@
 
 import os
 import sys
+from pathlib import Path
 
 import hydra
 from omegaconf import DictConfig
+
+from seqarena import usage
 
 for argument in sys.argv[
     1:
@@ -17,8 +20,6 @@ for argument in sys.argv[
 @hydra.main(version_base="1.3", config_path="conf", config_name="predict")
 def main(config: DictConfig) -> None:
     """Print one line an input."""
-    from pathlib import Path
-
     from seqarena.errors import InputError, explained
     from seqarena.models.contract import TooLong
     from seqarena.predicting import line_of, predict, texts_of
@@ -31,4 +32,7 @@ def main(config: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if usage.asked():
+        usage.show("predict", str(__doc__), (), Path(__file__).resolve().parent)
+    else:
+        main()

@@ -6,7 +6,10 @@ from pathlib import Path
 import hydra
 from omegaconf import DictConfig
 
-os.environ["SEQARENA_ROOT"] = str(Path(__file__).resolve().parent)
+from seqarena import usage
+
+ROOT = Path(__file__).resolve().parent
+os.environ["SEQARENA_ROOT"] = str(ROOT)
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="train")
@@ -28,4 +31,7 @@ def main(config: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if usage.asked():
+        usage.show("train", str(__doc__), ("model", "data", "optim", "schedule", "trainer", "logger", "recipe"), ROOT)
+    else:
+        main()
