@@ -8,13 +8,21 @@ from omegaconf import DictConfig
 from seqarena.data.module import DataModule
 from seqarena.device import available_cores
 from seqarena.errors import InputError
+from seqarena.limits import check_values
 
 HALF = ("16-mixed", "16-true")
+PRECISIONS = ("32-true", "bf16-mixed", *HALF, "bf16-true", "64-true")
+ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 
 
 def check_config(config: DictConfig) -> None:
     """Refuse, before any data is read, what cannot work on this machine or with this model."""
+    check_values(config)
     how = config.trainer
+    if how.accelerator not in ACCELERATORS:
+        raise InputError(f"trainer.accelerator={how.accelerator} is not known: choose one of {', '.join(ACCELERATORS)}")
+    if how.precision not in PRECISIONS:
+        raise InputError(f"trainer.precision={how.precision} is not known: choose one of {', '.join(PRECISIONS)}")
     if how.accelerator in ("gpu", "cuda") and not torch.cuda.is_available():
         raise InputError(
             f"trainer.accelerator={how.accelerator}: torch sees no GPU here; write trainer=cpu or trainer=auto"
@@ -26,8 +34,6 @@ def check_config(config: DictConfig) -> None:
     _check_devices(how)
     if how.max_steps in (None, -1) and how.max_epochs in (None, -1):
         raise InputError("the run would never end: write trainer.max_epochs=N or trainer.max_steps=N")
-    if config.model.lr <= 0:
-        raise InputError(f"model.lr={config.model.lr} must be above zero")
     if config.task.name == "translation" and "decoder" not in config.model:
         raise InputError(
             f"model={config.model.name} has no decoder, so it cannot translate, as data={config.data.name} asks"
@@ -35,6 +41,8 @@ def check_config(config: DictConfig) -> None:
 
 
 def _check_devices(how: DictConfig) -> None:
+    if how.devices == "auto" and how.accelerator == "cpu":
+        raise InputError("trainer.devices=auto means nothing on a CPU: write trainer.devices=2 for two processes")
     if not isinstance(how.devices, int):
         return
     if how.devices < 1:

@@ -1,0 +1,68 @@
+"""Which values the numeric options may have, in one table: a value outside is refused before anything is read."""
+
+from typing import NamedTuple
+
+from omegaconf import DictConfig, OmegaConf
+
+from seqarena.errors import InputError
+
+
+class Limit(NamedTuple):
+    """A number between `lowest` and `highest`, both allowed; `whole` excludes fractions, `empty` allows null."""
+
+    lowest: float
+    highest: float = float("inf")
+    whole: bool = False
+    empty: bool = False
+
+    def told(self) -> str:
+        """The limit in words."""
+        kind = "a whole number" if self.whole else "a number"
+        range_ = (
+            f"from {self.lowest:g} to {self.highest:g}"
+            if self.highest < float("inf")
+            else f"of {self.lowest:g} or more"
+        )
+        return f"{kind} {range_}" + (", or null" if self.empty else "")
+
+
+COUNT, SHARE = Limit(1, whole=True), Limit(0.0, 0.99)
+MAYBE = Limit(1, whole=True, empty=True)
+LIMITS = {
+    "seed": Limit(0, 2**32 - 1, whole=True),
+    **dict.fromkeys(("model.dim", "model.layers", "model.heads", "model.feedforward", "model.width"), COUNT),
+    **dict.fromkeys(("model.max_positions", "model.decoder_layers", "model.decoder_width"), COUNT),
+    **dict.fromkeys(("model.dropout", "model.attention_dropout", "model.embedding.dropout"), SHARE),
+    **dict.fromkeys(("task.head_dropout", "task.label_smoothing"), SHARE),
+    "model.lr": Limit(1e-12, 1e12),
+    "model.embedding.std": Limit(0, empty=True),
+    "task.max_norm": Limit(1e-12, empty=True),
+    "task.decoding.beam": COUNT,
+    "task.decoding.length_penalty": Limit(0, 10),
+    "task.decoding.ratio": Limit(0, 100),
+    "task.decoding.extra": Limit(1, whole=True),
+    **dict.fromkeys(("data.batch_tokens", "trainer.accumulate", "trainer.num_nodes", "trainer.log_every"), COUNT),
+    **dict.fromkeys(("data.batch_examples", "trainer.validate_every", "trainer.early_stopping"), MAYBE),
+    **dict.fromkeys(("data.workers", "data.cut_seed", "trainer.average", "schedule.patience"), Limit(0, whole=True)),
+    "data.tokenizer.min_count": Limit(0, whole=True),
+    "trainer.max_steps": Limit(-1, whole=True),
+    "trainer.max_epochs": Limit(-1, whole=True, empty=True),
+    "trainer.clip": Limit(0, empty=True),
+    "schedule.warmup": Limit(0),
+    **dict.fromkeys(("schedule.floor", "schedule.factor"), Limit(0, 1e6)),
+    "optim.weight_decay": Limit(0),
+    "optim.eps": Limit(0),
+}
+
+
+def check_values(config: DictConfig) -> None:
+    """Refuse the first option whose value is out of its limits; options that this run does not have are passed over."""
+    absent = object()
+    for name, limit in LIMITS.items():
+        value = OmegaConf.select(config, name, default=absent)
+        if value is absent or (value is None and limit.empty):
+            continue
+        kinds = (int,) if limit.whole else (int, float)
+        number = isinstance(value, kinds) and not isinstance(value, bool)
+        if not number or not limit.lowest <= value <= limit.highest:
+            raise InputError(f"{name}={'null' if value is None else value} must be {limit.told()}")
