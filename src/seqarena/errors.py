@@ -10,7 +10,7 @@ class InputError(Exception):
 
 
 class Diverged(Exception):
-    """The loss is no longer a number. The message says at which step, and what to try."""
+    """The loss is no longer a number, or an absurd one. The message says at which step, and what to try."""
 
 
 @contextmanager

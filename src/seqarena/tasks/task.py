@@ -1,6 +1,5 @@
 """What both tasks share: exact gradients over uneven batches, optimizer and schedule, evaluation over a whole split."""
 
-import math
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -16,6 +15,9 @@ from seqarena.errors import Diverged
 from seqarena.evaluation import Evaluation
 
 B = TypeVar("B", bound=Batch)
+
+LOST = 1e4
+"""A mean loss beyond this, in nats, is no longer learning: a uniform guess among a million tokens costs 14."""
 
 LOSS_UNIT = 1024.0
 """Backward passes run on sum/LOSS_UNIT, so that half precision neither over- nor underflows; the step undoes it."""
@@ -115,7 +117,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
         loss = (since[0] / since[1]).item()
         rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
         self.logger_metrics({"train/loss": loss, "train/lr": rate})
-        self._require_finite("train/loss")
+        self._require_sane("train/loss")
 
     def logger_metrics(self, metrics: dict[str, float]) -> None:
         """Send metrics to every logger, on the axis of optimizer steps."""
@@ -123,8 +125,8 @@ class SequenceTask(L.LightningModule, Generic[B]):
         for logger in self.trainer.loggers:
             logger.log_metrics(metrics, step=self.trainer.global_step)
 
-    def _require_finite(self, key: str) -> None:
-        if not math.isfinite(self.logged[key]):
+    def _require_sane(self, key: str) -> None:
+        if not self.logged[key] < LOST:  # also false for NaN
             raise Diverged(
                 f"training has diverged: {key} is {self.logged[key]} at step {self.trainer.global_step}; "
                 "try a smaller model.lr, a longer schedule.warmup or a smaller trainer.clip"
@@ -143,7 +145,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
         self._conclude("val")
         self.validated_step = self.trainer.global_step
         self._validated.append(self.evaluations["val"].metrics[self.monitor])
-        self._require_finite("val/loss")
+        self._require_sane("val/loss")
         if self._plateau is not None and self.trainer.state.fn == "fit":
             self._plateau.step(self._validated[-1])
 
