@@ -4,17 +4,16 @@ Text is UTF-8 and arrives exactly as written; empty texts and labels too (they a
 Constructors read nothing. Nothing here touches the network.
 """
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from seqarena.data.source import Row
 from seqarena.data.sources import values
+from seqarena.data.sources.contents import content_hash
 from seqarena.data.sources.layout import expected, find
 from seqarena.data.sources.lines import count_lines, lines, without_end
-from seqarena.data.sources.records import Record, csv_records, json_records
+from seqarena.data.sources.records import Record, read
 from seqarena.errors import InputError
 
 
@@ -39,8 +38,7 @@ class Files:
     def fingerprint(self) -> str:
         """SHA-256 over the format, the names, the strata and every file's content; where the files lie is left out."""
         options = {"format": type(self).__name__, "names": dict(self.names), "strata": self.strata}
-        contents = {split: [_sha256(file) for file in files] for split, files in self._found().items()}
-        return hashlib.sha256(json.dumps([options, contents], sort_keys=True).encode()).hexdigest()
+        return content_hash(options, self._found())
 
     def files(self, split: str) -> tuple[Path, ...]:
         """The files of a split, one per ending. InputError: the split is not there."""
@@ -104,7 +102,7 @@ class CsvFiles(LabelledFiles):
 
     def records(self, file: Path) -> Iterator[Record]:
         """Every row of a file with its place."""
-        return csv_records(file, self.wanted())
+        return read(file, self.wanted(), form="csv")
 
 
 class JsonLines(LabelledFiles):
@@ -114,7 +112,7 @@ class JsonLines(LabelledFiles):
 
     def records(self, file: Path) -> Iterator[Record]:
         """Every object of a file with its place."""
-        return json_records(file, self.wanted())
+        return read(file, self.wanted(), form="jsonl")
 
 
 class ParallelJsonLines(Files):
@@ -126,7 +124,7 @@ class ParallelJsonLines(Files):
     def rows(self, split: str) -> Iterator[Row]:
         """`source` and `target` of each record, in file order."""
         (file,) = self.files(split)
-        for where, record in json_records(file, self.wanted()):
+        for where, record in read(file, self.wanted(), form="jsonl"):
             yield {side: values.text(where, key, record[key]) for side, key in self.names.items()}
 
 
@@ -148,8 +146,3 @@ class ParallelText(Files):
             raise InputError(f"Line-aligned files differ in length: {sizes} lines. Align them again, line by line.")
         for source, target in zip(*map(lines, files), strict=True):
             yield {"source": without_end(source), "target": without_end(target)}
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,131 @@
+"""From bytes to text: in the encoding that was named, or the one that a byte order mark declares, never another."""
+
+import codecs
+from collections.abc import Iterator
+from encodings.aliases import aliases
+from functools import partial
+from itertools import chain
+from typing import BinaryIO
+
+from charset_normalizer import from_bytes
+
+from seqarena.data.sources.wording import nearest
+from seqarena.errors import InputError
+
+PIECE = 1 << 20
+"""Bytes decoded at a time where no line ends before."""
+
+MARKS = {  # UTF-32 first: its mark starts with that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+"""Byte order marks, and what each declares."""
+
+SIGNATURES = {
+    b"\x1f\x8b": "is packed with gzip. Let its name end in .gz",
+    b"\x28\xb5\x2f\xfd": "is packed with zstd. Let its name end in .zst",
+    b"PK\x03\x04": "is a zip archive or an Excel workbook. Unpack it, or save the sheet as CSV",
+    b"PAR1": "is a Parquet file. Let its name end in .parquet, and read it with data=parquet or data=pairs",
+}
+"""First bytes of what is often mistaken for text."""
+
+WIDE = [f"utf_{bits}{order}" for bits in (16, 32) for order in ("", "_le", "_be")]
+
+
+def codec(encoding: str) -> str:
+    """The codec's own name. InputError: Python has no text codec called `encoding`."""
+    try:
+        found = codecs.lookup(str(encoding))
+        if found._is_text_encoding and found.name not in ("idna", "punycode", "undefined"):
+            return found.name
+    except (LookupError, ValueError):
+        pass
+    near = nearest(str(encoding), {*aliases, *aliases.values()})
+    cure = f"Did you mean {near}?" if near else "Write for example utf-8, utf-16-le, cp1252 or gb18030."
+    raise InputError(f"data.encoding={encoding}: Python knows no such text encoding. {cure}")
+
+
+def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
+    """The text in pieces that end with a line or before it; a byte order mark is no part of it.
+
+    InputError, with the line and what to write: bytes that are not in the encoding, NUL characters, UTF-16 or UTF-32
+    of which nobody says in which order its bytes stand.
+    """
+    wanted, first = codec(encoding), file.readline(PIECE)
+    mark = next((mark for mark in MARKS if first.startswith(mark)), b"")
+    wanted = MARKS.get(mark, wanted)
+    if first and wanted in ("utf-16", "utf-32"):
+        raise InputError(f"{name}: no byte order mark. Write data.encoding={wanted}-le or data.encoding={wanted}-be.")
+    decoder = _Decoder(file, name, wanted, first[:4], len(mark))
+    for raw in chain((first[len(mark) :],), iter(partial(file.readline, PIECE), b"")):
+        yield decoder.text(raw)
+    yield decoder.text(b"")
+
+
+class _Decoder:
+    """Decodes pieces of a file in turn, from `offset` on, and knows where it stands. `start` is how the file starts."""
+
+    def __init__(self, file: BinaryIO, name: str, encoding: str, start: bytes, offset: int) -> None:
+        self._file, self._name, self._encoding, self._start = file, name, encoding, start
+        self._decode = codecs.getincrementaldecoder(encoding)().decode
+        self._line, self._offset = 1, offset
+
+    def text(self, raw: bytes) -> str:
+        """The text of one piece; nothing is the end of the file."""
+        self._offset += len(raw)
+        try:
+            text = self._decode(raw, not raw)
+        except UnicodeDecodeError as error:
+            raise self._refusal(error) from error
+        if "\0" in text:
+            raise self._nul(text, raw)
+        self._line += text.count("\n")
+        return text
+
+    def _refusal(self, error: UnicodeDecodeError) -> InputError:
+        before, bad = error.object[: error.start], error.object[error.start]
+        where = f"{self._name}:{self._line + before.decode(self._encoding, 'replace').count(chr(10))}"
+        offset = self._offset - len(error.object) + error.start
+        problem = f"not {self._encoding.upper()} (byte 0x{bad:02x} at offset {offset})"
+        return self._cured(where, problem, likely(error.object + self._ahead(), self._encoding))
+
+    def _nul(self, text: str, raw: bytes) -> InputError:
+        where = f"{self._name}:{self._line + text[: text.index(chr(0))].count(chr(10))}"
+        return self._cured(where, "a NUL character", wide(raw + self._ahead(), self._offset - len(raw)))
+
+    def _ahead(self) -> bytes:
+        """What comes next, to guess the encoding by; nobody is waited for."""
+        return b"" if self._file.isatty() else self._file.read(PIECE // 16)
+
+    def _cured(self, where: str, problem: str, guess: str | None) -> InputError:
+        for signature, what in SIGNATURES.items():
+            if self._start.startswith(signature):
+                return InputError(f"{where}: {problem}. The file {what}.")
+        if guess is None:
+            return InputError(f"{where}: {problem}. Delete it, or name the file's encoding with data.encoding=.")
+        return InputError(
+            f"{where}: {problem}. The file is probably {guess}: look at it and write data.encoding={guess}, or save it "
+            f"as UTF-8, for example with: iconv -f {guess} -t UTF-8"
+        )
+
+
+def likely(sample: bytes, tried: str) -> str | None:
+    """The encoding that `sample` is probably in; None when nothing fits. UTF-16 shows in its NULs (see `wide`)."""
+    if b"\0" in sample:
+        return wide(sample, 0)
+    best = from_bytes(sample, cp_exclusion=[*WIDE, tried]).best()
+    if best is None:
+        return None
+    common = ("utf_8", "cp1252", "gb18030", "shift_jis", "euc_jp", "euc_kr", "big5")
+    return next((name for name in common if name in best.could_be_from_charset), best.encoding).replace("_", "-")
+
+
+def wide(sample: bytes, offset: int) -> str | None:
+    """Which UTF-16 the bytes from `offset` on are, if most NULs are the upper halves of Latin letters; else None."""
+    nuls = [sample[(parity + offset) % 2 :: 2].count(0) for parity in (0, 1)]
+    if sum(nuls) * 4 < len(sample):
+        return None
+    return "utf-16-be" if nuls[0] > nuls[1] else "utf-16-le"
