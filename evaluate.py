@@ -7,6 +7,7 @@ import hydra
 from omegaconf import DictConfig
 
 from seqarena import usage
+from seqarena.errors import interruptible
 
 ROOT = Path(__file__).resolve().parent
 os.environ["SEQARENA_ROOT"] = str(ROOT)
@@ -35,4 +36,5 @@ if __name__ == "__main__":
     if usage.asked():
         usage.show("evaluate", str(__doc__), (), ROOT)
     else:
-        main()
+        with interruptible():
+            main()

@@ -8,6 +8,7 @@ import hydra
 from omegaconf import DictConfig
 
 from seqarena import usage
+from seqarena.errors import interruptible
 
 for argument in sys.argv[
     1:
@@ -27,7 +28,7 @@ def main(config: DictConfig) -> None:
 
     with explained(InputError, TooLong):
         run = open_run(Path(absolute(config.run)), {} if config.beam is None else {"beam": config.beam})
-        for answer in predict(run, texts_of(config.text, config.file), config.batch):
+        for answer in predict(run, texts_of(config.text, config.file), config.batch, config.accelerator):
             print(line_of(answer), flush=True)
 
 
@@ -35,4 +36,5 @@ if __name__ == "__main__":
     if usage.asked():
         usage.show("predict", str(__doc__), (), Path(__file__).resolve().parent)
     else:
-        main()
+        with interruptible():
+            main()

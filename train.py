@@ -7,6 +7,7 @@ import hydra
 from omegaconf import DictConfig
 
 from seqarena import usage
+from seqarena.errors import interruptible
 
 ROOT = Path(__file__).resolve().parent
 os.environ["SEQARENA_ROOT"] = str(ROOT)
@@ -34,4 +35,5 @@ if __name__ == "__main__":
     if usage.asked():
         usage.show("train", str(__doc__), ("model", "data", "optim", "schedule", "trainer", "logger", "recipe"), ROOT)
     else:
-        main()
+        with interruptible():
+            main()

@@ -21,8 +21,9 @@ from seqarena.callbacks.progress import Bars, Lines, progress, told
 from seqarena.callbacks.recorder import Recorder, status_of
 from seqarena.callbacks.throughput import Throughput, peak_mib
 from seqarena.errors import Diverged, InputError
-from seqarena.rate_finder import before_divergence, rising, smoothed, suggestion
+from seqarena.rate_finder import HIGHEST, LOWEST, before_divergence, smoothed, suggestion
 from seqarena.record import Record
+from seqarena.tasks.schedules import rising
 
 
 class Scene:
@@ -262,7 +263,7 @@ def test_bars_on_a_terminal_also_without_a_known_end() -> None:
 
 def test_the_rate_rises_from_lowest_to_highest() -> None:
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=5.0)
-    schedule = rising(optimizer, 100)
+    schedule = rising(optimizer, 100, LOWEST, HIGHEST)
     rates = []
     for _ in range(100):
         rates.append(optimizer.param_groups[0]["lr"])

@@ -19,6 +19,24 @@ def trained(verb: Verb, *arguments: str) -> Path:
     return Path("run").absolute()
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small classifier; not to be changed."""
+    return once(tmp_path_factory.mktemp("finished"), "model=textcnn", *AGREEMENT)
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small translator; not to be changed."""
+    return once(tmp_path_factory.mktemp("translator"), "model=textcnn", "data=numbers", *NUMBERS)
+
+
+def once(folder: Path, *options: str) -> Path:
+    command = [sys.executable, ROOT / "train.py", *SMALL, *options, f"hydra.run.dir={folder / 'run'}"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder / "run"
+
+
 def bad(verb: Verb, *arguments: str) -> str:
     code, out, err = verb("train", *SMALL, "hydra.run.dir=run", *arguments)
     assert code == 2, out + err
@@ -77,10 +95,96 @@ def test_outputs_go_to_the_project_whatever_the_callers_folder_is(verb: Verb) ->
     assert [path.name for path in Path.cwd().iterdir()] == ["cache"]
 
 
-def test_a_run_folder_is_not_used_twice(verb: Verb) -> None:
-    trained(verb, "model=textcnn", *AGREEMENT)
-    code, _, err = verb("train", *SMALL, "hydra.run.dir=run", "model=textcnn", *AGREEMENT)
-    assert code == 2 and "holds a run already" in err
+def test_a_run_folder_is_not_used_twice_and_nothing_in_it_changes(verb: Verb) -> None:
+    run = trained(verb, "model=textcnn", *AGREEMENT)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for name, *options in (("train", *SMALL, "model=lstm", *AGREEMENT), ("evaluate", f"run={run}")):
+        code, _, err = verb(name, *options, f"hydra.run.dir={run}")
+        assert code == 2 and "holds a run already" in err
+        assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+def test_a_run_is_read_from_its_record_and_what_stands_beside_it_is_not_run(verb: Verb) -> None:
+    run = trained(verb, "model=textcnn", *AGREEMENT)
+    (run / ".hydra" / "config.yaml").write_text("_target_: os.system")
+    assert verb("predict", f"run={run}", "text=a")[0] == 0
+    told = json.loads((run / "record.json").read_text())
+    for place, value in (("_target_", "os.system"), ("dim", "${oc.env:HOME}")):
+        changed = json.loads(json.dumps(told))
+        changed["config"]["model"]["encoder"][place] = value
+        (run / "record.json").write_text(json.dumps(changed))
+        code, _, err = verb("predict", f"run={run}", "text=a")
+        assert code == 2 and ("is not run" in err or "interpolation" in err or "resolved config cannot" in err)
+
+
+def test_a_folder_that_cannot_be_made_is_named(verb: Verb) -> None:
+    Path("file").write_text("")
+    for option, told in (("hydra.run.dir=file", "hydra.run.dir="), ("cache=file/in", "cache=")):
+        code, _, err = verb("train", *SMALL, *AGREEMENT, "hydra.run.dir=other", option)
+        assert code == 2 and told in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "name,option,told",
+    [
+        ("evaluate", "split=val", "name that with data.path="),
+        ("evaluate", "+data.foo=1", "data.foo does not say"),
+        ("evaluate", "+data.max_length=3", "data.max_length does not say"),
+        ("evaluate", "data.text=body", "data.text does not say"),
+        ("evaluate", "decoding.beam=2", "searches for nothing"),
+        ("evaluate", "precision=foo", "precision=foo is not known"),
+        ("evaluate", "accelerator=gpu", "accelerator=gpu: torch sees no GPU"),
+        ("predict", "accelerator=gpu", "accelerator=gpu: torch sees no GPU"),
+        ("predict", "batch=0", "batch=0 must be a whole number from 1"),
+        ("predict", "batch=x", "batch=x must be a whole number from 1"),
+        ("predict", "file=.", "a folder, not a file"),
+    ],
+)
+def test_what_a_finished_run_cannot_do_is_said(verb: Verb, finished: Path, name: str, option: str, told: str) -> None:
+    more = ("text=a",) if name == "predict" and "file" not in option else ()
+    code, _, err = verb(name, f"run={finished}", option, *more, *(("hydra.run.dir=e",) if name == "evaluate" else ()))
+    assert code == 2 and told in err and "Traceback" not in err, err
+
+
+@pytest.mark.parametrize(
+    "option,told",
+    [("beam=0", "task.decoding.beam=0 must be"), ("beam=abc", "beam=abc must be"), ("beam=-1", "beam=-1 must be")],
+)
+def test_a_search_out_of_its_limits_is_refused(verb: Verb, translator: Path, option: str, told: str) -> None:
+    for name, more in (("predict", ["text=a", option]), ("evaluate", [f"decoding.{option}", "hydra.run.dir=e"])):
+        code, _, err = verb(name, f"run={translator}", *more)
+        assert code == 2 and told in err, err
+    code, _, err = verb("evaluate", f"run={translator}", "data.source=de", "data.target=en", "hydra.run.dir=e")
+    assert code == 2 and "not the other way" in err
+
+
+def test_generated_data_can_be_evaluated_with_another_seed(verb: Verb, finished: Path) -> None:
+    code, _, err = verb("evaluate", f"run={finished}", "+data.reader.seed=5", "hydra.run.dir=evaluated")
+    assert code == 0, err
+    assert json.loads(Path("evaluated/evaluation.json").read_text())["data"] == {"reader": {"seed": 5}}
+
+
+def test_checkpoints_that_are_not_this_runs_are_named(verb: Verb, finished: Path, translator: Path) -> None:
+    run = Path(shutil.copytree(finished, "copy"))
+    best = run / "checkpoints" / "best.ckpt"
+    for content, told in (
+        (b"", "damaged"),
+        (b"no", "damaged"),
+        (translator / "checkpoints/best.ckpt", "another model"),
+    ):
+        best.write_bytes(content if isinstance(content, bytes) else content.read_bytes())
+        code, _, err = verb("predict", f"run={run}", "text=a")
+        assert code == 2 and told in err and "best.ckpt" in err
+    for name in ("source.json", "vocabulary.json"):
+        kept = (finished / "vocabulary" / name).read_bytes()
+        (run / "vocabulary" / name).write_text("{")
+        code, _, err = verb("predict", f"run={run}", "text=a")
+        assert code == 2 and name in err and "Traceback" not in err
+        (run / "vocabulary" / name).write_bytes(kept)
+
+
+def test_the_folder_of_the_checkpoints_means_the_run(verb: Verb, finished: Path) -> None:
+    assert verb("predict", f"run={finished / 'checkpoints'}", "text=a")[0] == 0
 
 
 def test_a_numbers_run_shows_its_strata(verb: Verb) -> None:

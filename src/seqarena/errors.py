@@ -21,3 +21,13 @@ def explained(*kinds: type[Exception]) -> Iterator[None]:
     except kinds as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from error
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl+C ends the command with one word instead of a traceback, also while it is still starting."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(130) from None

@@ -13,11 +13,13 @@ from seqarena.data.module import BatchOptions, TestSet
 from seqarena.data.source import Row, Source
 from seqarena.errors import InputError
 from seqarena.evaluation import Evaluation
+from seqarena.preflight import check_machine
 from seqarena.runs import Run, absolute, build
 
 
 def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
     """Scores of `run` under the options of conf/evaluate.yaml; they go to `folder` with a row for each example."""
+    check_machine(config.accelerator, config.precision, "")
     reader, rows = _rows(run, config)
     data = run.config.data
     batches = BatchOptions(data.batch_tokens, data.batch_examples, 0, 0)
@@ -51,24 +53,48 @@ def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
 
 
 def given(node: DictConfig) -> dict[str, Any]:
-    """The options that are not null."""
-    return {str(key): value for key, value in node.items() if value is not None}
+    """The options that are not null, as plain data."""
+    plain = OmegaConf.to_container(node, resolve=True)
+    assert isinstance(plain, dict)
+    return {str(key): value for key, value in plain.items() if value is not None}
 
 
 def _rows(run: Run, config: DictConfig) -> tuple[Source, Iterator[Row]]:
     """Rows to evaluate on, and the source that they come from."""
     named = given(config.data)
-    if "path" in named:
-        named["path"] = absolute(named["path"])
-    data = OmegaConf.merge(run.config, {"data": named})
-    reader: Source = build(data.data.reader)
-    if not named and (run.folder / "examples.parquet").is_file():
-        return reader, _own_rows(run.folder / "examples.parquet")
+    own = run.folder / "examples.parquet"
+    if not named:
+        if config.split != "test":
+            raise InputError(f"split={config.split} is of another test set: name that with data.path=...")
+        if own.is_file():
+            return build(run.config.data.reader), _own_rows(own)
+    reader: Source = build(_redirected(run.config.data, named))
     present = reader.splits()
     split = present[0] if len(present) == 1 else config.split
     if split not in present:
         raise InputError(f"split={split} is not there, only {', '.join(present)}: write split={present[0]}")
     return reader, reader.rows(split)
+
+
+def _redirected(data: DictConfig, named: dict[str, Any]) -> DictConfig:
+    """The run's reader with the options in `named`; what training fixed (length, tokenizer) is not to be changed."""
+    reader = data.reader.copy()
+    options = {**named, **named.pop("reader", {})}
+    options.pop("reader", None)
+    unknown = sorted(set(options) - set(reader))
+    if unknown:
+        there = ", ".join(f"data.{name}" for name in reader if not str(name).startswith("_"))
+        raise InputError(f"data.{unknown[0]} does not say where this run's kind of data comes from; there are {there}")
+    if {"source", "target"} <= set(reader) and options.get("source", reader.source) == reader.target:
+        raise InputError(f"this run translates from {reader.source} to {reader.target}, not the other way")
+    if "path" in options:
+        options["path"] = absolute(options["path"])
+        options = {
+            **dict.fromkeys(name for name in ("train", "val", "test") if isinstance(reader.get(name), str)),
+            **options,
+        }
+    reader.update(options)
+    return reader
 
 
 def _own_rows(path: Path) -> Iterator[Row]:

@@ -19,11 +19,15 @@ class Limit(NamedTuple):
         """The limit in words."""
         kind = "a whole number" if self.whole else "a number"
         range_ = (
-            f"from {self.lowest:g} to {self.highest:g}"
+            f"from {_plain(self.lowest)} to {_plain(self.highest)}"
             if self.highest < float("inf")
-            else f"of {self.lowest:g} or more"
+            else f"of {_plain(self.lowest)} or more"
         )
         return f"{kind} {range_}" + (", or null" if self.empty else "")
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) and abs(number) < 1e11 else f"{number:g}"
 
 
 COUNT, SHARE = Limit(1, whole=True), Limit(0.0, 0.99)
@@ -35,7 +39,7 @@ LIMITS = {
     **dict.fromkeys(("model.dropout", "model.attention_dropout", "model.embedding.dropout"), SHARE),
     **dict.fromkeys(("task.head_dropout", "task.label_smoothing"), SHARE),
     "model.lr": Limit(1e-12, 1e12),
-    "model.embedding.std": Limit(0, empty=True),
+    "model.embedding.std": Limit(1e-12, empty=True),
     "task.max_norm": Limit(1e-12, empty=True),
     "task.decoding.beam": COUNT,
     "task.decoding.length_penalty": Limit(0, 10),
@@ -47,17 +51,23 @@ LIMITS = {
     "data.tokenizer.min_count": Limit(0, whole=True),
     "trainer.max_steps": Limit(-1, whole=True),
     "trainer.max_epochs": Limit(-1, whole=True, empty=True),
-    "trainer.clip": Limit(0, empty=True),
+    "trainer.clip": Limit(1e-12, empty=True),
     "schedule.warmup": Limit(0),
-    **dict.fromkeys(("schedule.floor", "schedule.factor"), Limit(0, 1e6)),
+    "schedule.floor": Limit(0, 1),
+    "schedule.factor": Limit(1e-6, 1e6),
     "optim.weight_decay": Limit(0),
     "optim.eps": Limit(0),
 }
+SWITCHES = ("lr_find", "task.tied", "trainer.deterministic", "trainer.gradient_checkpointing")
+"""Options that are true or false and go to no signature that says so."""
 
 
-def check_values(config: DictConfig) -> None:
+def check_limits(config: DictConfig) -> None:
     """Refuse the first option whose value is out of its limits; options that this run does not have are passed over."""
     absent = object()
+    for name in SWITCHES:
+        if not isinstance(value := OmegaConf.select(config, name, default=False), bool):
+            raise InputError(f"{name}={'null' if value is None else value} must be true or false")
     for name, limit in LIMITS.items():
         value = OmegaConf.select(config, name, default=absent)
         if value is absent or (value is None and limit.empty):

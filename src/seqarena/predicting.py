@@ -12,6 +12,7 @@ from seqarena.data.batch import END
 from seqarena.data.examples import padded, reading_mask
 from seqarena.data.sources.lines import lines, lines_of, without_end
 from seqarena.errors import InputError
+from seqarena.preflight import check_machine
 from seqarena.runs import Run
 from seqarena.tasks.task import Answer
 
@@ -24,17 +25,28 @@ def texts_of(text: str | None, file: str | None) -> Iterator[str]:
         yield text
         return
     if file is not None and not Path(file).is_file():
-        raise InputError(f"file={file}: no such file")
+        raise InputError(f"file={file}: {'a folder, not a file' if Path(file).is_dir() else 'no such file'}")
     if file is None and sys.stdin.isatty():
         raise InputError('nothing to read: write text="...", file=PATH, or pipe lines in')
     yield from map(without_end, lines(Path(file)) if file else lines_of(sys.stdin.buffer, "standard input"))
 
 
-def predict(run: Run, texts: Iterator[str], size: int) -> Iterator[Answer]:
+def predict(run: Run, texts: Iterator[str], size: int, accelerator: str) -> Iterator[Answer]:
     """An answer to each text, in their order; `size` texts are read at a time."""
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        raise InputError(f"batch={size} must be a whole number from 1: so many texts are read at a time")
+    check_machine(accelerator, "32-true", "")
+    run.task.to(_device(accelerator))
     while batch := list(islice(texts, size)):
         with torch.inference_mode():
             yield from run.task.answer(*_encoded(run, batch))
+
+
+def _device(accelerator: str) -> str:
+    """The device that torch calls by this name; `auto` takes a GPU where there is one."""
+    if accelerator == "auto":
+        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    return "cuda" if accelerator == "gpu" else accelerator
 
 
 def _encoded(run: Run, texts: list[str]) -> tuple[torch.Tensor, torch.Tensor]:

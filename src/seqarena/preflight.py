@@ -5,48 +5,74 @@ import math
 import torch
 from omegaconf import DictConfig
 
+from seqarena.building import build
 from seqarena.data.module import DataModule
 from seqarena.device import available_cores
 from seqarena.errors import InputError
-from seqarena.limits import check_values
+from seqarena.limits import check_limits
 
 HALF = ("16-mixed", "16-true")
 PRECISIONS = ("32-true", "bf16-mixed", *HALF, "bf16-true", "64-true")
+STRATEGIES = ("auto", "ddp", "ddp_spawn", "ddp_fork", "fsdp")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 
 
 def check_config(config: DictConfig) -> None:
     """Refuse, before any data is read, what cannot work on this machine or with this model."""
-    check_values(config)
+    check_limits(config)
     how = config.trainer
-    if how.accelerator not in ACCELERATORS:
-        raise InputError(f"trainer.accelerator={how.accelerator} is not known: choose one of {', '.join(ACCELERATORS)}")
-    if how.precision not in PRECISIONS:
-        raise InputError(f"trainer.precision={how.precision} is not known: choose one of {', '.join(PRECISIONS)}")
-    if how.accelerator in ("gpu", "cuda") and not torch.cuda.is_available():
-        raise InputError(
-            f"trainer.accelerator={how.accelerator}: torch sees no GPU here; write trainer=cpu or trainer=auto"
-        )
-    if how.precision in HALF and not torch.cuda.is_available():
-        raise InputError(
-            f"trainer.precision={how.precision} needs a GPU; write trainer.precision=bf16-mixed or 32-true on a CPU"
-        )
+    check_machine(how.accelerator, how.precision, "trainer.")
     _check_devices(how)
-    if how.max_steps in (None, -1) and how.max_epochs in (None, -1):
-        raise InputError("the run would never end: write trainer.max_epochs=N or trainer.max_steps=N")
+    _check_length(how)
+    _check_optimizer(config)
     if config.task.name == "translation" and "decoder" not in config.model:
         raise InputError(
             f"model={config.model.name} has no decoder, so it cannot translate, as data={config.data.name} asks"
         )
 
 
+def check_machine(accelerator: str, precision: str, prefix: str) -> None:
+    """Refuse an accelerator or a precision that is not known or not here; `prefix` stands before their names."""
+    if accelerator not in ACCELERATORS:
+        raise InputError(f"{prefix}accelerator={accelerator} is not known: choose one of {', '.join(ACCELERATORS)}")
+    if precision not in PRECISIONS:
+        raise InputError(f"{prefix}precision={precision} is not known: choose one of {', '.join(PRECISIONS)}")
+    if accelerator in ("gpu", "cuda") and not torch.cuda.is_available():
+        raise InputError(f"{prefix}accelerator={accelerator}: torch sees no GPU here; write {prefix}accelerator=cpu")
+    if accelerator == "mps" and not torch.backends.mps.is_available():
+        raise InputError(f"{prefix}accelerator=mps: torch sees no Apple GPU here; write {prefix}accelerator=cpu")
+    if precision in HALF and not torch.cuda.is_available():
+        raise InputError(
+            f"{prefix}precision={precision} needs a GPU; write {prefix}precision=bf16-mixed or 32-true on a CPU"
+        )
+
+
+def _check_length(how: DictConfig) -> None:
+    if how.max_steps in (None, -1) and how.max_epochs in (None, -1):
+        raise InputError("the run would never end: write trainer.max_epochs=N or trainer.max_steps=N")
+    for name in ("max_steps", "max_epochs"):
+        if how[name] == 0:
+            raise InputError(f"trainer.{name}=0 trains nothing: write 1 or more")
+
+
+def _check_optimizer(config: DictConfig) -> None:
+    """Make both once, on one weight: what torch refuses is refused before any data is read."""
+    make_optimizer, make_schedule = build(config.optim), build(config.schedule)
+    try:
+        make_schedule(make_optimizer([torch.nn.Parameter(torch.zeros(1))]), total_steps=100)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"optim or schedule: {error}") from error
+
+
 def _check_devices(how: DictConfig) -> None:
     if how.devices == "auto" and how.accelerator == "cpu":
         raise InputError("trainer.devices=auto means nothing on a CPU: write trainer.devices=2 for two processes")
-    if not isinstance(how.devices, int):
+    if how.strategy not in STRATEGIES:
+        raise InputError(f"trainer.strategy={how.strategy} is not known: choose one of {', '.join(STRATEGIES)}")
+    if how.devices == "auto":
         return
-    if how.devices < 1:
-        raise InputError(f"trainer.devices={how.devices}: at least one is needed")
+    if not isinstance(how.devices, int) or isinstance(how.devices, bool) or how.devices < 1:
+        raise InputError(f"trainer.devices={how.devices} must be a whole number from 1, or auto")
     gpus = torch.cuda.device_count()
     if how.accelerator != "cpu" and gpus and how.devices > gpus:
         raise InputError(f"trainer.devices={how.devices}, but torch sees {gpus} GPUs: write trainer.devices={gpus}")
@@ -57,9 +83,10 @@ def check_data(config: DictConfig, data: DataModule) -> list[str]:
     limit = config.model.get("max_positions")
     longest = max(int(data.longest(split)) for split in ("train", "val", "test"))
     if config.model.get("positions") == "learned" and limit is not None and longest > limit:
+        shorter = f"or data.max_length={limit - 2}, " if limit > 2 else ""
         raise InputError(
             f"the longest text has {longest} tokens, but model.max_positions={limit} are learned: write "
-            f"model.max_positions={longest}, or data.max_length={limit - 2}, or model.positions=sinusoidal"
+            f"model.max_positions={longest}, {shorter}or model.positions=sinusoidal"
         )
     steps = total_steps(config, data)
     warmup = config.schedule.get("warmup", 0)

@@ -14,8 +14,6 @@ import lightning as L
 import numpy as np
 from lightning.pytorch.loggers.logger import Logger
 from omegaconf import DictConfig, OmegaConf
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
 
 from seqarena.errors import Diverged, InputError
 
@@ -27,19 +25,16 @@ FIRST = 10
 JSON, PAGE = "lr_find.json", "lr_find.html"
 
 
-def rising(optimizer: Optimizer, total_steps: int) -> LambdaLR:
-    """A schedule from LOWEST to HIGHEST, whatever the optimizer's rate."""
-    for group in optimizer.param_groups:
-        group["lr"] = group["initial_lr"] = LOWEST
-    growth = (HIGHEST / LOWEST) ** (1 / max(1, total_steps - 1))
-    return LambdaLR(optimizer, lambda done: growth**done)
-
-
 def sweep_config(config: DictConfig) -> DictConfig:
     """The same run with a rising rate, STEPS steps long, never validated, each step logged."""
     asked = OmegaConf.to_container(config, resolve=True)
     assert isinstance(asked, dict)
-    asked["schedule"] = {"_target_": f"{__name__}.rising", "_partial_": True}
+    asked["schedule"] = {
+        "_target_": "seqarena.tasks.schedules.rising",
+        "_partial_": True,
+        "lowest": LOWEST,
+        "highest": HIGHEST,
+    }
     asked["trainer"] |= {"max_steps": STEPS, "max_epochs": -1, "validate_every": None, "log_every": 1}
     return OmegaConf.create(asked)
 

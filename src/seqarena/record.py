@@ -101,6 +101,13 @@ class Record:
         return record
 
 
+def taken(folder: Path, fresh: bool) -> bool:
+    """Whether a folder holds a run. Unless `fresh`, one that failed before it trained may be tried again there."""
+    if not (folder / FILE).exists():
+        return False
+    return fresh or Record.read(folder).status == "running" or (folder / "checkpoints").exists()
+
+
 def _parsed(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -6,35 +6,21 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
+from torch import Tensor
 
+from seqarena.building import build, filled
 from seqarena.data.module import BatchOptions, DataModule
 from seqarena.data.preparation import Preparation, Vocabulary
 from seqarena.data.tokenizer import TokenizerOptions
 from seqarena.errors import InputError
+from seqarena.limits import check_limits
+from seqarena.record import FILE, Record
 from seqarena.tasks.classification import Classification
 from seqarena.tasks.decoding import Search
 from seqarena.tasks.embedding import EmbeddingOptions
 from seqarena.tasks.task import SequenceTask
 from seqarena.tasks.translation import Translation
-
-OURS = ("seqarena.", "torch.optim.")
-
-
-def build(node: DictConfig) -> Any:
-    """Instantiate a node, which may name only what is ours or torch's; a bad value becomes a message for its author."""
-    target = str(node["_target_"])
-    if not target.startswith(OURS):
-        raise InputError(f"_target_: {target} is not run: only {' and '.join(OURS)}* are")
-    try:
-        return instantiate(node)
-    except InstantiationException as error:
-        cause = error.__cause__
-        if isinstance(cause, (ValueError, InputError)):
-            raise InputError(str(cause)) from error
-        raise
 
 
 def absolute(path: str) -> str:
@@ -56,7 +42,7 @@ def build_data(config: DictConfig) -> DataModule:
     data = config.data
     if data.get("path"):
         data.path = absolute(data.path)
-    options = TokenizerOptions(**data.tokenizer)
+    options = filled(TokenizerOptions, data.tokenizer, "data.tokenizer")
     baselines = tuple(data.get("baselines", ()))
     preparation = Preparation(config.task.name, options, data.max_length, data.cut_seed, baselines)
     batches = BatchOptions(data.batch_tokens, data.batch_examples, data.workers, config.seed)
@@ -72,7 +58,7 @@ def build_task(config: DictConfig, vocabulary: Vocabulary) -> SequenceTask:
 
 def _shared(config: DictConfig) -> dict[str, Any]:
     return {
-        "embedding": EmbeddingOptions(**config.model.embedding),
+        "embedding": filled(EmbeddingOptions, config.model.embedding, "model.embedding"),
         "label_smoothing": config.task.label_smoothing,
         "optimizer": build(config.optim),
         "schedule": build(config.schedule),
@@ -101,7 +87,7 @@ def _translation(config: DictConfig, vocabulary: Vocabulary) -> Translation:
         joint=config.data.tokenizer.joint,
         tied=config.task.tied,
         language=config.data.target,
-        decoding=Search(**config.task.decoding),
+        decoding=filled(Search, config.task.decoding, "task.decoding"),
         **_shared(config),
     )
 
@@ -125,24 +111,58 @@ class Run:
 def open_run(path: Path, decoding: dict[str, Any]) -> Run:
     """The run of a folder (its best weights) or of one of its checkpoints, its search changed by `decoding`.
 
-    Nothing in the folder is executed.
+    The config is the record's, and nothing in the folder is executed.
     """
-    if not path.exists():
-        raise InputError(f"run={path}: no such folder or checkpoint")
-    folder, weights = (path.parent.parent, path) if path.is_file() else (path, path / "checkpoints" / "best.ckpt")
-    for needed in (folder / ".hydra" / "config.yaml", weights):
-        if not needed.is_file():
-            raise InputError(f"run={path}: {needed} is missing, so this is not the folder of a finished run")
-    config = OmegaConf.load(folder / ".hydra" / "config.yaml")
+    folder, weights = _places(path)
+    config = OmegaConf.create(_literal(Record.read(folder).config))
     if decoding and config.task.name != "translation":
         raise InputError(f"{', '.join(decoding)}: this run is a {config.task.name}, which searches for nothing")
     if decoding:
-        config = OmegaConf.merge(config, {"task": {"decoding": decoding}})
+        config.task.decoding = {**config.task.decoding, **decoding}
+        check_limits(config)
     vocabulary = Vocabulary.load(folder / "vocabulary")
-    task = build_task(config, vocabulary)  # type: ignore[arg-type]
+    task = build_task(config, vocabulary)
+    task.load_state_dict(_weights(weights, task))
+    return Run(folder, config, vocabulary, task.eval())
+
+
+def _places(path: Path) -> tuple[Path, Path]:
+    """The folder of a run and the checkpoint in it that `path` means."""
+    if not path.exists():
+        raise InputError(f"run={path}: no such folder or checkpoint")
+    if path.name == "checkpoints" and path.is_dir():
+        path = path.parent
+    folder, weights = (path.parent.parent, path) if path.is_file() else (path, path / "checkpoints" / "best.ckpt")
+    for needed in (folder / FILE, weights):
+        if not needed.is_file():
+            raise InputError(f"run={path}: {needed} is missing, so this is not the folder of a finished run")
+    return folder, weights
+
+
+def _literal(tree: Any) -> Any:
+    """The same plain data; InputError if a string in it would be taken for an interpolation."""
+    if isinstance(tree, str) and "${" in tree:
+        raise InputError(f"the config in {FILE} holds {tree!r}, which a resolved config cannot")
+    if isinstance(tree, dict):
+        return {name: _literal(part) for name, part in tree.items()}
+    return [_literal(part) for part in tree] if isinstance(tree, list) else tree
+
+
+def _weights(path: Path, task: SequenceTask) -> dict[str, Tensor]:
+    """The state of a checkpoint. InputError: it is damaged, not ours, or of another model or vocabulary."""
     try:
-        state = torch.load(weights, weights_only=True, map_location="cpu")["state_dict"]
-        task.load_state_dict(state)
-    except (RuntimeError, KeyError, UnpicklingError, EOFError) as error:
-        raise InputError(f"{weights} does not hold the weights of this run: {str(error).splitlines()[0]}") from error
-    return Run(folder, config, vocabulary, task.eval())  # type: ignore[arg-type]
+        found = torch.load(path, weights_only=True, map_location="cpu")
+    except (RuntimeError, UnpicklingError, EOFError, ValueError, KeyError) as error:
+        raise InputError(f"{path} is damaged or no checkpoint of ours; it was not opened any further") from error
+    state = found.get("state_dict") if isinstance(found, dict) else None
+    if not isinstance(state, dict):
+        raise InputError(f"{path} holds no weights: it is no checkpoint of ours")
+    wanted = task.state_dict()
+    other = sorted(
+        name
+        for name in {*state, *wanted}
+        if getattr(state.get(name), "shape", 0) != getattr(wanted.get(name), "shape", 1)
+    )
+    if other:
+        raise InputError(f"{path} holds the weights of another model: {other[0]} differs, and {len(other) - 1} more")
+    return state

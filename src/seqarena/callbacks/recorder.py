@@ -16,7 +16,7 @@ from seqarena.data.module import DataModule
 from seqarena.errors import Diverged, InputError
 from seqarena.evaluation import Evaluation
 from seqarena.ranks import is_first
-from seqarena.record import FILE, Record, now, processor
+from seqarena.record import Record, now, processor, taken
 
 EXAMPLES = "examples.parquet"
 
@@ -36,18 +36,12 @@ class Recorder(L.Callback):
         self._writes = is_first()
 
     def __enter__(self) -> "Recorder":
-        if self._writes and self._taken():
+        if self._writes and taken(self._folder, fresh=False):
             raise InputError(f"{self._folder} holds a run already: choose another hydra.run.dir, or move it away")
         self._write()
         told = self.record
         log.info("started %s: model=%s data=%s seed=%s", told.run, told.model, told.data, told.seed)
         return self
-
-    def _taken(self) -> bool:
-        """Whether the folder holds a run; one that failed before it trained anything may be tried again there."""
-        if not (self._folder / FILE).exists():
-            return False
-        return Record.read(self._folder).status == "running" or (self._folder / "checkpoints").exists()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -87,8 +87,13 @@ def prepare(source: Source, how: Preparation, cache: Path) -> Path:
     entry = cache / how.key(source)
     if entry.is_dir():
         return entry
-    cache.mkdir(parents=True, exist_ok=True)
-    making = Path(tempfile.mkdtemp(prefix=f"{entry.name}-", dir=cache))
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        making = Path(tempfile.mkdtemp(prefix=f"{entry.name}-", dir=cache))
+    except OSError as error:
+        raise InputError(
+            f"cache={cache} cannot be written ({error.strerror}): write cache=<a folder of yours>"
+        ) from error
     try:
         _make(source, how, making)
         try:

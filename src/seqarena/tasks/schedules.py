@@ -56,3 +56,11 @@ def cosine(optimizer: Optimizer, total_steps: int, warmup: float, floor: float) 
 def plateau(optimizer: Optimizer, total_steps: int, factor: float, patience: int, mode: str) -> ReduceLROnPlateau:
     """Times `factor` when the monitored validation metric has not improved for more than `patience` validations."""
     return ReduceLROnPlateau(optimizer, mode, factor=factor, patience=patience)  # type: ignore[arg-type]
+
+
+def rising(optimizer: Optimizer, total_steps: int, lowest: float, highest: float) -> LRScheduler:
+    """From `lowest` to `highest` by the same factor each step, whatever the optimizer's rate: for the rate finder."""
+    for group in optimizer.param_groups:
+        group["lr"] = group["initial_lr"] = lowest
+    growth = (highest / lowest) ** (1 / max(1, total_steps - 1))
+    return LambdaLR(optimizer, lambda done: growth**done)

@@ -1,0 +1,40 @@
+"""A run's folder belongs to it: another command is refused before Hydra has written anything there."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig
+
+from seqarena.errors import InputError, explained
+from seqarena.record import taken
+
+RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
+"""Where a launcher tells a process which one it is: the others write into the folder that the first has claimed."""
+
+
+class Claim(Callback):
+    """Called by Hydra before it makes the folder. With `fresh` no record may lie there, of whatever status."""
+
+    def __init__(self, fresh: bool) -> None:
+        self._fresh = fresh
+
+    def on_run_start(self, config: DictConfig, **_: Any) -> None:
+        """End the command with a message if its folder is taken, or cannot be written."""
+        if any(os.environ.get(name, "0") != "0" for name in RANKS):
+            return
+        with explained(InputError):
+            claim(Path(config.hydra.run.dir).absolute(), self._fresh)
+
+
+def claim(folder: Path, fresh: bool) -> None:
+    """Make the folder. InputError: it holds a run, or cannot be made or written."""
+    if taken(folder, fresh):
+        raise InputError(f"{folder} holds a run already: choose another hydra.run.dir, or move it away")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"hydra.run.dir={folder} cannot be made: {error.strerror}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"hydra.run.dir={folder} cannot be written: choose a folder that is yours")
