@@ -324,7 +324,7 @@ def test_fingerprint_follows_content_and_options_not_place(tmp_path: Path) -> No
 CONF = Path(__file__).parents[2] / "conf" / "data"
 
 
-@pytest.mark.parametrize("name", ["csv", "jsonl", "parallel_text", "multi30k", "trec"])
+@pytest.mark.parametrize("name", ["csv", "jsonl", "parallel_text"])
 def test_yaml_fits_the_constructor_and_says_what_is_missing(name: str) -> None:
     data = OmegaConf.merge({"source": "en", "target": "de"}, OmegaConf.load(CONF / f"{name}.yaml"))
     assert data.name == name
