@@ -11,6 +11,8 @@ ALLOWED = {  # room -> what it may import beside the standard library and itself
     "models": ("torch",),
     "data": (
         "torch", "numpy", "pyarrow", "datasets", "tokenizers", "sklearn", "num2words", "babel", "lightning",
+        "filelock", "rich",
+        "huggingface_hub", "yaml",
         "zstandard", "charset_normalizer",
         "seqarena.errors",
     ),
