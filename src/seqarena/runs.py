@@ -42,6 +42,8 @@ def build_data(config: DictConfig) -> DataModule:
     data = config.data
     if data.get("path"):
         data.path = absolute(data.path)
+    if data.tokenizer.get("file"):
+        data.tokenizer.file = absolute(str(data.tokenizer.file))
     options = filled(TokenizerOptions, data.tokenizer, "data.tokenizer")
     baselines = tuple(data.get("baselines", ()))
     preparation = Preparation(config.task.name, options, data.max_length, data.cut_seed, baselines)
