@@ -32,7 +32,11 @@ SIGNATURES = {
 }
 """First bytes of what is often mistaken for text."""
 
-WIDE = [f"utf_{bits}{order}" for bits in (16, 32) for order in ("", "_le", "_be")]
+PLAUSIBLE = [
+    *("utf_8", "shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "euc_kr", "tis_620", "koi8_r", "mac_roman"),
+    *(f"cp{number}" for number in (437, 850, 866, *range(1250, 1259))),
+]
+"""Encodings that text files are in, from a short line of which charset-normalizer would name any that fits."""
 
 
 def codec(encoding: str) -> str:
@@ -116,11 +120,11 @@ def likely(sample: bytes, tried: str) -> str | None:
     """The encoding that `sample` is probably in; None when nothing fits. UTF-16 shows in its NULs (see `wide`)."""
     if b"\0" in sample:
         return wide(sample, 0)
-    best = from_bytes(sample, cp_exclusion=[*WIDE, tried]).best()
+    best = from_bytes(sample, cp_isolation=PLAUSIBLE, cp_exclusion=[tried]).best()
     if best is None:
         return None
-    common = ("utf_8", "cp1252", "gb18030", "shift_jis", "euc_jp", "euc_kr", "big5")
-    return next((name for name in common if name in best.could_be_from_charset), best.encoding).replace("_", "-")
+    name = "cp1252" if "cp1252" in best.could_be_from_charset else best.encoding
+    return name.replace("_", "-")
 
 
 def wide(sample: bytes, offset: int) -> str | None:

@@ -28,8 +28,9 @@ def read(
     `wanted` maps each column that will be read to the option that named it; others may be missing from the records.
     `form` is one of FORMATS' values for a file whose ending does not say it. InputError names file, line and cure.
     """
-    form = form or format_of(file)
-    how = dialect or Dialect()
+    form, how = _agreed(file, form), dialect or Dialect()
+    if how.header and form not in ("csv", "tsv"):
+        raise InputError(f"data.header={list(how.header)}: {file} names its columns itself. Leave data.header out.")
     if form == "csv":
         return csv_records(file, wanted, encoding, how)
     if form == "tsv":
@@ -48,6 +49,16 @@ def format_of(file: Path) -> str:
     if form == "parquet" and name != file.name.lower():
         raise InputError(f"{file}: Parquet is packed inside. Unpack the file, so that it ends in .parquet.")
     return form
+
+
+def _agreed(file: Path, form: str | None) -> str:
+    """The format to read: `form`, unless the ending says another one."""
+    told = FORMATS.get(Path(inner_name(file)).suffix.removeprefix("."))
+    if form is None or told == form:
+        return format_of(file)
+    if told is None:
+        return form
+    raise InputError(f"{file}: the ending says {told}, the option data={form}. Write data={told}, or rename the file.")
 
 
 def known() -> str:

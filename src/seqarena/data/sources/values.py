@@ -6,11 +6,14 @@ from reprlib import repr as short
 from seqarena.errors import InputError
 
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def text(where: str, name: str, value: object) -> str:
-    """The string itself. InputError: another type, a NUL, or a lone surrogate (an emoji cut in half)."""
+    """The string itself, and nothing for null. InputError: another type, a NUL, a lone surrogate (half an emoji)."""
+    if value is None:
+        return ""
     if not isinstance(value, str):
         raise InputError(f"{where}: {name!r} is {short(value)}, not text. Put it in double quotes, or drop the line.")
     if bad := _NOT_TEXT.search(value):
@@ -20,12 +23,21 @@ def text(where: str, name: str, value: object) -> str:
 
 
 def label(where: str, name: str, value: object) -> str:
-    """A class's name: a string, or an integer as its decimal string. InputError: true, false, null, 1.5, a list."""
+    """A class's name: a string on one line, or an integer as its decimal string; nothing for null.
+
+    InputError: true, false, 1.5, a list; a tab, a line break or another control character.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if not isinstance(value, str):
+    if value is not None and not isinstance(value, str):
         raise InputError(f"{where}: {name!r} is {short(value)}; a label is text or an integer. Write it in quotes.")
-    return text(where, name, value)
+    written = text(where, name, value)
+    if bad := _CONTROL.search(written):
+        raise InputError(
+            f"{where}: {name!r} is {short(written)}; a label is a name, without {bad[0]!r} in it. Delete that, or is "
+            "this the column of the texts?"
+        )
+    return written
 
 
 def integer(where: str, name: str, value: object) -> int:
