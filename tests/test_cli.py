@@ -196,7 +196,7 @@ def test_a_numbers_run_shows_its_strata(verb: Verb) -> None:
 
 def test_missing_files_are_named(verb: Verb) -> None:
     assert "nowhere" in bad(verb, "data=csv", "data.path=nowhere")
-    assert "data=csv needs data.path=" in bad(verb, "data=csv")
+    assert "write data.path=" in bad(verb, "data=csv")
     assert "data.path=" in bad(verb, "data=multi30k")
 
 

@@ -78,8 +78,8 @@ def test_each_file_says_what_it_is_in_its_first_lines() -> None:
 
 
 def test_an_option_that_a_dataset_needs_is_asked_for() -> None:
-    with pytest.raises(InputError, match=r"data=csv needs data\.path="):
-        build_data(composed("data=csv"))
+    with pytest.raises(InputError, match=r"data=parallel_text needs data\.source="):
+        build_data(composed("data=parallel_text"))
 
 
 def test_nothing_foreign_is_built() -> None:

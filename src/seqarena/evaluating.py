@@ -14,7 +14,7 @@ from seqarena.data.source import Row, Source
 from seqarena.errors import InputError
 from seqarena.evaluation import Evaluation
 from seqarena.preflight import check_machine
-from seqarena.runs import Run, absolute, build
+from seqarena.runs import PLACES, Run, absolute, build
 
 
 def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
@@ -87,13 +87,9 @@ def _redirected(data: DictConfig, named: dict[str, Any]) -> DictConfig:
         raise InputError(f"data.{unknown[0]} does not say where this run's kind of data comes from; there are {there}")
     if {"source", "target"} <= set(reader) and options.get("source", reader.source) == reader.target:
         raise InputError(f"this run translates from {reader.source} to {reader.target}, not the other way")
-    if "path" in options:
-        options["path"] = absolute(options["path"])
-        options = {
-            **dict.fromkeys(name for name in ("train", "val", "test") if isinstance(reader.get(name), str)),
-            **options,
-        }
-    reader.update(options)
+    places = {name: absolute(options[name]) for name in PLACES if isinstance(options.get(name), str)}
+    others = dict.fromkeys(name for name in PLACES if places and isinstance(reader.get(name), str))
+    reader.update({**others, **options, **places})
     return reader
 
 

@@ -23,6 +23,10 @@ from seqarena.tasks.task import SequenceTask
 from seqarena.tasks.translation import Translation
 
 
+PLACES = ("path", "train", "val", "test")
+"""Options of a dataset that say where files of the user's are."""
+
+
 def absolute(path: str) -> str:
     """A path of the user's, from the folder they stand in, as it is called from anywhere."""
     return str(Path(path).expanduser().absolute())
@@ -40,8 +44,9 @@ def build_data(config: DictConfig) -> DataModule:
     """The datamodule of `config.data`; nothing is read yet."""
     refuse_missing(config)
     data = config.data
-    if data.get("path"):
-        data.path = absolute(data.path)
+    for place in PLACES:
+        if isinstance(data.get(place), str):
+            data[place] = absolute(data[place])
     if data.tokenizer.get("file"):
         data.tokenizer.file = absolute(str(data.tokenizer.file))
     options = filled(TokenizerOptions, data.tokenizer, "data.tokenizer")
