@@ -54,7 +54,7 @@ def csv_records(file: Path, wanted: Mapping[str, str], encoding: str, dialect: D
     """
     rows = _quoted(file, encoding, dialect.delimiter)
     return _records(
-        rows, file, wanted, dialect.header, f"A text with a {dialect.delimiter} in it must stand in double quotes."
+        rows, file, wanted, dialect.header, f"A text with {dialect.delimiter!r} in it must stand in double quotes."
     )
 
 

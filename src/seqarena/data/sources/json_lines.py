@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from seqarena.data.sources.columns import Record, require
@@ -10,7 +11,10 @@ from seqarena.data.sources.lines import lines
 from seqarena.data.sources.wording import listing
 from seqarena.errors import InputError
 
-CURE = 'Each line must hold one whole object, such as {"name": "text", ...}, without a list around all.'
+CURE = (
+    'Each line must hold one whole object, such as {"name": "text", ...}, without a list around all (jq -c ".[]" takes '
+    "one off)."
+)
 
 
 def json_records(file: Path, wanted: Mapping[str, str], encoding: str) -> Iterator[Record]:
@@ -32,7 +36,7 @@ def _json_object(where: str, line: str) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not valid JSON ({getattr(error, 'msg', error)}). {CURE}") from error
     if not isinstance(record, dict):
-        raise InputError(f"{where}: a {type(record).__name__} where an object is needed. {CURE}")
+        raise InputError(f"{where}: {short(record)}, where an object is needed. {CURE}")
     return record
 
 

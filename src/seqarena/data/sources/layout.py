@@ -109,8 +109,9 @@ class Layout:
         for entry in entries(folder):
             if entry.name.split(".")[0].lower() in SPELLINGS[split]:
                 raise InputError(
-                    f"{entry}: {what_is(entry)} that looks like the {split} split, but {self._files(split)} is what is "
-                    f"read here. Convert or rename it, take it out of the folder, or {NAME_THEM}."
+                    f"{entry}: {what_is(entry)} that looks like the {split} split, but files called "
+                    f"{self._files(split)} are what is read here. Convert or rename it, take it out of the folder, or "
+                    f"{NAME_THEM}."
                 )
 
 

@@ -15,7 +15,7 @@ def text(where: str, name: str, value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InputError(f"{where}: {name!r} is {short(value)}, not text. Put it in double quotes, or drop the line.")
+        raise InputError(f"{where}: {name!r} is {short(value)}, not text. Write it as a string, or drop the record.")
     if bad := _NOT_TEXT.search(value):
         what = "a NUL" if bad[0] == "\0" else f"half a surrogate pair (\\u{ord(bad[0]):04x})"
         raise InputError(f"{where}: {name!r} holds {what} at character {bad.start() + 1}. Delete it.")
@@ -30,7 +30,7 @@ def label(where: str, name: str, value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is not None and not isinstance(value, str):
-        raise InputError(f"{where}: {name!r} is {short(value)}; a label is text or an integer. Write it in quotes.")
+        raise InputError(f"{where}: {name!r} is {short(value)}; a label is text or an integer. Write it as a string.")
     written = text(where, name, value)
     if bad := _CONTROL.search(written):
         raise InputError(
