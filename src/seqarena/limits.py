@@ -38,6 +38,7 @@ LIMITS = {
     **dict.fromkeys(("model.max_positions", "model.decoder_layers", "model.decoder_width"), COUNT),
     **dict.fromkeys(("model.dropout", "model.attention_dropout", "model.embedding.dropout"), SHARE),
     **dict.fromkeys(("task.head_dropout", "task.label_smoothing"), SHARE),
+    **dict.fromkeys(("data.word_dropout", "data.word_swap"), SHARE),
     "model.lr": Limit(1e-12, 1e12),
     "model.embedding.std": Limit(1e-12, empty=True),
     "task.max_norm": Limit(1e-12, empty=True),
@@ -59,7 +60,7 @@ LIMITS = {
     "optim.weight_decay": Limit(0),
     "optim.eps": Limit(0),
 }
-SWITCHES = ("lr_find", "task.tied", "trainer.deterministic", "trainer.gradient_checkpointing")
+SWITCHES = ("data.class_weights", "lr_find", "task.tied", "trainer.deterministic", "trainer.gradient_checkpointing")
 """Options that are true or false and go to no signature that says so."""
 
 

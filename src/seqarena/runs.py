@@ -52,7 +52,16 @@ def build_data(config: DictConfig) -> DataModule:
     options = filled(TokenizerOptions, data.tokenizer, "data.tokenizer")
     baselines = tuple(data.get("baselines", ()))
     preparation = Preparation(config.task.name, options, data.max_length, data.cut_seed, baselines)
-    batches = BatchOptions(data.batch_tokens, data.batch_examples, data.workers, config.seed)
+    batches = BatchOptions(
+        data.batch_tokens,
+        data.batch_examples,
+        data.workers,
+        config.seed,
+        data.get("sampling", "all"),  # classes are weighed where there are any
+        data.get("class_weights", False),
+        data.word_dropout,
+        data.word_swap,
+    )
     buckets = {axis: list(edges) for axis, edges in data.buckets.items()}
     return DataModule(build(data.reader), preparation, batches, buckets, Path(config.cache))
 

@@ -46,7 +46,8 @@ class Examples:
         self.table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         self.source = Ragged(self.table["source_ids"])
         self.target = Ragged(self.table["target_ids"]) if "target_ids" in self.table.column_names else None
-        self._labels_N = self.table["class"].to_numpy() if "class" in self.table.column_names else None
+        self.classes_N = self.table["class"].to_numpy() if "class" in self.table.column_names else None
+        """The class of each text, by number; None where there are pairs."""
         self._max_length = max_length
 
     def __len__(self) -> int:
@@ -61,14 +62,19 @@ class Examples:
         return np.maximum(self.source.lengths_N, self.target.lengths_N) + 1
 
     def __getitem__(self, indices: list[int]) -> Batch:
-        if self.target is None:
-            return self._texts(indices)
-        return translation_batch(indices, [self.source[i] for i in indices], [self.target[i] for i in indices])
+        return self.batch(indices, self.sources(indices))
 
-    def _texts(self, indices: list[int]) -> ClassificationBatch:
-        rows = [self.source[i][: self._max_length] for i in indices]
-        labels_B = torch.from_numpy(self._labels_N[indices].astype(np.int64))  # type: ignore[index]
-        return classification_batch(indices, rows, labels_B)
+    def sources(self, indices: list[int]) -> list[np.ndarray]:
+        """The source ids of each, without marks; texts are cut at the length limit."""
+        limit = self._max_length if self.target is None else None
+        return [self.source[i][:limit] for i in indices]
+
+    def batch(self, indices: list[int], sources: list[np.ndarray]) -> Batch:
+        """Their batch, with these source ids."""
+        if self.target is not None:
+            return translation_batch(indices, sources, [self.target[i] for i in indices])
+        labels_B = torch.from_numpy(self.classes_N[indices].astype(np.int64))  # type: ignore[index]
+        return classification_batch(indices, sources, labels_B)
 
 
 def classification_batch(indices: list[int], rows: list[np.ndarray], labels_B: Tensor) -> ClassificationBatch:

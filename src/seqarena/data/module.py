@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import lightning as L
+import numpy as np
 import pyarrow as pa
 from torch.utils.data import DataLoader
 
+from seqarena.data.augmentation import Noise, Reading
 from seqarena.data.batching import TokenBatches
 from seqarena.data.examples import Examples
 from seqarena.data.preparation import Preparation, Vocabulary, prepare, write
@@ -18,21 +20,56 @@ from seqarena.data.source import SPLITS, Row, Source
 from seqarena.errors import InputError
 
 
+SAMPLING = ("all", "oversample")
+"""Every training example once an epoch; or those of the rarer classes repeated until all classes are as frequent."""
+
+
 @dataclass(frozen=True)
 class BatchOptions:
-    """How batches are made. Sizes are limits a batch; `seed` orders the training batches."""
+    """How batches are made, and how much each example counts in training.
+
+    Sizes are limits a batch; `seed` orders the training batches and draws their noise, of which word dropout and word
+    swap are shares of the source tokens. `class_weights` makes every class count as much as any other in the loss.
+    """
 
     tokens: int
     examples: int | None
     workers: int
     seed: int
+    sampling: str = "all"
+    class_weights: bool = False
+    word_dropout: float = 0.0
+    word_swap: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.sampling not in SAMPLING:
+            raise InputError(f"data.sampling={self.sampling} is not known: choose one of {', '.join(SAMPLING)}")
+        if self.sampling == "oversample" and self.class_weights:
+            raise InputError(
+                "data.sampling=oversample and data.class_weights=true would make up for rare classes twice: "
+                "write one of them"
+            )
+
+    def refuse_pairs(self) -> None:
+        """InputError if classes are asked for, of which pairs have none."""
+        for option, chosen in (
+            ("sampling=oversample", self.sampling == "oversample"),
+            ("class_weights=true", self.class_weights),
+        ):
+            if chosen:
+                raise InputError(f"data.{option} needs classes, of which a translation has none: leave it out")
 
 
 def loader(examples: Examples, options: BatchOptions, seed: int | None, rank: int, ranks: int) -> DataLoader:
-    """Batches of `examples` for one rank, shuffled by `seed` and epoch, or in plan order without one."""
+    """Batches of `examples` for one rank: for training with a `seed`; without one as they are, in plan order."""
+    training = seed is not None
+    if training and examples.classes_N is None:
+        options.refuse_pairs()
+    classes_N = examples.classes_N if training and options.sampling == "oversample" else None
+    noise = Noise(options.word_dropout, options.word_swap) if training else Noise()
     return DataLoader(
-        examples,  # type: ignore[arg-type]
-        sampler=TokenBatches(examples.lengths(), options.tokens, options.examples, seed, rank, ranks),
+        Reading(examples, noise, seed or 0),  # type: ignore[arg-type]
+        sampler=TokenBatches(examples.lengths(), options.tokens, options.examples, seed, rank, ranks, classes_N),
         batch_size=None,
         num_workers=options.workers,
         persistent_workers=options.workers > 0,
@@ -81,6 +118,17 @@ class DataModule(L.LightningDataModule):
     def longest(self, split: str) -> int:
         """The most positions that any example of a split takes up."""
         return int(self._splits[split].lengths().max())
+
+    def class_weights(self) -> list[float] | None:
+        """What each class counts in the training loss, 1 on average over the examples; None where all count the same.
+
+        It is the inverse of the class's frequency, so that every class with any examples counts as much in all.
+        """
+        classes_N = self._splits["train"].classes_N
+        if not self._batches.class_weights or classes_N is None:
+            return None
+        counts_C = np.bincount(classes_N, minlength=len(self.vocabulary.labels))
+        return (counts_C.sum() / np.count_nonzero(counts_C) / counts_C.clip(1)).tolist()
 
     def hashes(self) -> dict[str, str]:
         """What a comparison checks: data, tokenizer and labels."""

@@ -21,6 +21,7 @@ class Classification(SequenceTask[ClassificationBatch]):
     """Embedding, encoder, dropout, linear layer; cross-entropy. Selected by validation accuracy.
 
     `max_norm` bounds the length of each class's weight vector after every step (Kim 2014, section 2.1), or is null.
+    In training the data may weigh the classes; validation and test never do.
     """
 
     monitor, mode = "accuracy", "max"
@@ -40,6 +41,7 @@ class Classification(SequenceTask[ClassificationBatch]):
     ) -> None:
         super().__init__(optimizer, schedule, log_every)
         self.classes, self.label_smoothing, self.max_norm = list(classes), label_smoothing, max_norm
+        self._weight_C: Tensor | None = None
         self.embedding = TokenEmbedding(vocabulary, encoder.dim, embedding)
         self.encoder = encoder
         self.dropout = Dropout(head_dropout)
@@ -51,12 +53,21 @@ class Classification(SequenceTask[ClassificationBatch]):
         """Logits (B, classes)."""
         return self.head(self.dropout(self.encoder(self.embedding(source_BS), mask_BS).summary_BD))
 
+    def on_fit_start(self) -> None:
+        """Take over what each class counts."""
+        weights = self.trainer.datamodule.class_weights()  # type: ignore[attr-defined]
+        self._weight_C = None if weights is None else torch.tensor(weights, device=self.device)
+
     def loss(self, batch: ClassificationBatch) -> Tensor:
-        """Summed cross-entropy."""
+        """Summed cross-entropy, each example times the weight of its class.
+
+        The weights are 1 on average over the training examples, so the number of examples is what it is a mean over.
+        """
         logits_BC = self(batch.source_BS, batch.mask_BS).float()
-        return nn.functional.cross_entropy(
-            logits_BC, batch.label_B, reduction="sum", label_smoothing=self.label_smoothing
+        loss_B = nn.functional.cross_entropy(
+            logits_BC, batch.label_B, reduction="none", label_smoothing=self.label_smoothing
         )
+        return loss_B.sum() if self._weight_C is None else loss_B @ self._weight_C[batch.label_B]
 
     def on_train_batch_end(self, outputs: Any, batch: ClassificationBatch, batch_index: int) -> None:
         """Log, and hold the weights of the head within `max_norm`."""
