@@ -1,5 +1,6 @@
 """File sources: every text arrives as it was written, from every format and layout. What is refused: test_malformed."""
 
+import io
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -8,12 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
+from hydra import compose, initialize_config_dir
 
+from seqarena.building import build
 from seqarena.data.source import Source
 from seqarena.data.sources.files import LabelledFiles, PairFiles, ParallelText, TranslationMemory
 from seqarena.data.sources.folders import TextFolders
+from seqarena.data.sources.lines import lines_of
 from seqarena.data.sources.records import read
 from seqarena.errors import InputError
 
@@ -93,7 +95,7 @@ def test_fields_longer_than_the_csv_module_allows_by_default(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32-be", "cp1252"])
 def test_lines_longer_than_what_is_decoded_at_a_time(encoding: str, tmp_path: Path) -> None:
-    long = "häßlich " * 150_000
+    long = "häßlich " * 20_000
     write(tmp_path, {"train.en": f"{long}\na\n".encode(encoding), "train.de": f"b\n{long}".encode(encoding)})
     source = aligned(str(tmp_path), encoding=encoding)
     assert [tuple(row.values()) for row in rows(source)] == [(long, "b"), ("a", long)]
@@ -186,20 +188,73 @@ def test_parquet_is_read_in_batches_and_only_where_it_is_wanted(
     assert asked == [(1024, ["text", "label"])]
 
 
+@pytest.mark.parametrize("sizes", [[1, 1, 1, 1, 1, 1], [2, 1, 100], [3, 2, 1, 100], [100]])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "cp1252"])
+def test_a_pipe_may_give_its_bytes_in_any_portions(sizes: list[int], encoding: str) -> None:
+    class Pipe(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            return super().read1(portions.pop(0) if portions else 1)
+
+    portions = list(sizes)
+    content = "ä\r\nb\n\nc"
+    declared = "utf-8" if encoding.startswith("utf") and encoding != "utf-16-le" else encoding
+    found = list(lines_of(Pipe(content.encode(encoding)), "standard input", declared))
+    assert found == ["ä\r\n", "b\n", "\n", "c"]
+
+
+def test_a_line_of_a_pipe_is_there_before_the_next_one() -> None:
+    class Pipe(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            return self.readline()
+
+    pipe = Pipe(b"a\nb\n")
+    assert next(lines_of(pipe, "standard input")) == "a\n"
+    assert pipe.read() == b"b\n"
+
+
 CONF = Path(__file__).parents[2] / "conf" / "data"
-OWN = ["csv", "tsv", "jsonl", "parquet", "folders", "pairs", "parallel_text", "tmx"]
+OWN = {
+    "csv": {"a.csv": "x,a\n"},
+    "tsv": {"a.tsv": "x\ta\n"},
+    "jsonl": {"a.jsonl": '{"text": "a", "label": "x"}\n'},
+    "parquet": {"a.parquet": b""},
+    "folders": {},
+    "pairs": {"a.tsv": "b\ta\n"},
+    "parallel_text": {"a.en": "a\n", "a.de": "b\n"},
+    "tmx": {"a.tmx": '<tmx><tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="de"><seg>b</seg></tuv></tu></tmx>'},
+}
+"""The datasets that are files of the user's, with one example each."""
+
+
+def from_yaml(name: str, *options: str) -> Source:
+    languages = ["data.source=en", "data.target=de"] if name in ("pairs", "parallel_text", "tmx") else []
+    with initialize_config_dir(str(CONF.parent), version_base="1.3"):
+        config = compose("train", [f"data={name}", *languages, *options])
+    assert config.data.name == name
+    return build(config.data.reader)
 
 
 @pytest.mark.parametrize("name", OWN)
-@pytest.mark.parametrize("path", [None, "/nowhere/at/all"])
-def test_yaml_fits_the_constructor_and_says_what_is_missing(name: str, path: str | None) -> None:
-    from hydra import compose, initialize_config_dir
+def test_every_yaml_reads_its_files(name: str, tmp_path: Path) -> None:
+    write(tmp_path, OWN[name])
+    pq.write_table(pa.table({"text": ["a"], "label": ["x"]}), tmp_path / "a.parquet")
+    (tmp_path / "x").mkdir()
+    write(tmp_path / "x", {"1.txt": "a"})
+    place = {"folders": "", "parallel_text": "a"}.get(name, f"a.{'tsv' if name == 'pairs' else name}")
+    header = {
+        "csv": ["data.header=[label,text]"],
+        "tsv": ["data.header=[label,text]"],
+        "pairs": ["data.header=[de,en]"],
+    }
+    source = from_yaml(name, f"data.train={tmp_path / place}", *header.get(name, []))
+    assert source.splits() == ("train",)
+    assert [tuple(row.values()) for row in source.rows("train")] in ([("a", "x")], [("a", "b")])
+    assert len(source.fingerprint()) == 64
 
-    with initialize_config_dir(str(CONF.parent), version_base="1.3"):
-        data = compose("train", [f"data={name}"]).data
-    languages = {"source": "en", "target": "de"} if name in OWN[5:] else {}
-    data = OmegaConf.merge(data, {"path": path, **languages})
-    assert data.name == name
-    source = instantiate(OmegaConf.create({"data": data}).data.reader)
-    with pytest.raises(InputError, match="nowhere" if path else r"write data\.path=.*data\.train="):
-        source.splits()
+
+@pytest.mark.parametrize("name", OWN)
+def test_every_yaml_says_what_is_missing(name: str) -> None:
+    with pytest.raises(InputError, match="nowhere"):
+        from_yaml(name, "data.path=/nowhere/at/all").splits()
+    with pytest.raises(InputError, match=r"write data\.path=.*data\.train="):
+        from_yaml(name).splits()

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from seqarena.data.source import Source
 from seqarena.data.sources.files import LabelledFiles, PairFiles, ParallelText, TranslationMemory
 from seqarena.data.sources.folders import TextFolders
-from seqarena.data.sources.lines import lines_of
 from seqarena.errors import InputError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -120,14 +119,6 @@ def test_any_text_file_comes_back_without_its_last_line_end(texts: list[str]) ->
         for number, text in enumerate(texts):
             (Path(folder) / "x" / f"{number:04}.txt").write_bytes((text + "\n").encode())
         assert read(TextFolders(folder)) == [(text.removesuffix("\r"), "x") for text in texts]
-
-
-def test_a_pipe_is_read_line_by_line() -> None:
-    class Pipe(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
-            raise AssertionError("read ahead")
-
-    assert next(lines_of(Pipe(b"a\nb\n"), "standard input")) == "a\n"
 
 
 # What a reader might be given, by the parts that matter to it.

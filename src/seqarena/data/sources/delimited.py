@@ -40,6 +40,7 @@ class Dialect:
                 f"data.header={self.header}: write the names of all columns in order, such as [label,text], "
                 "or leave it out where the first line has them."
             )
+        object.__setattr__(self, "header", tuple(self.header))
         if not isinstance(self.delimiter, str) or len(self.delimiter) != 1 or self.delimiter in '"\r\n\t':
             raise InputError(
                 f"data.delimiter={self.delimiter!r}: write one character, such as ';'. Files with tabs are data=tsv."

@@ -4,16 +4,17 @@ import codecs
 from collections.abc import Iterator
 from encodings.aliases import aliases
 from functools import partial
+from io import BufferedReader
 from itertools import chain
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from charset_normalizer import from_bytes
 
 from seqarena.data.sources.wording import nearest
 from seqarena.errors import InputError
 
-PIECE = 1 << 20
-"""Bytes decoded at a time where no line ends before."""
+PIECE = 1 << 16
+"""Bytes decoded at a time; fewer from a pipe that has no more to give yet."""
 
 MARKS = {  # UTF-32 first: its mark starts with that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32-le",
@@ -53,18 +54,21 @@ def codec(encoding: str) -> str:
 
 
 def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
-    """The text in pieces that end with a line or before it; a byte order mark is no part of it.
+    """The text in pieces; a byte order mark is no part of it.
 
     InputError, with the line and what to write: bytes that are not in the encoding, NUL characters, UTF-16 or UTF-32
     of which nobody says in which order its bytes stand.
     """
-    wanted, first = codec(encoding), file.readline(PIECE)
+    more = partial(cast(BufferedReader, file).read1, PIECE)
+    wanted, first = codec(encoding), more()
+    while any(mark.startswith(first) and mark != first for mark in MARKS) and (rest := more()):
+        first += rest
     mark = next((mark for mark in MARKS if first.startswith(mark)), b"")
     wanted = MARKS.get(mark, wanted)
     if first and wanted in ("utf-16", "utf-32"):
         raise InputError(f"{name}: no byte order mark. Write data.encoding={wanted}-le or data.encoding={wanted}-be.")
-    decoder = _Decoder(file, name, wanted, first[:4], len(mark))
-    for raw in chain((first[len(mark) :],), iter(partial(file.readline, PIECE), b"")):
+    decoder = _Decoder(name, wanted, first[:4], len(mark))
+    for raw in chain((first[len(mark) :],), iter(more, b"")):
         yield decoder.text(raw)
     yield decoder.text(b"")
 
@@ -72,8 +76,8 @@ def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
 class _Decoder:
     """Decodes pieces of a file in turn, from `offset` on, and knows where it stands. `start` is how the file starts."""
 
-    def __init__(self, file: BinaryIO, name: str, encoding: str, start: bytes, offset: int) -> None:
-        self._file, self._name, self._encoding, self._start = file, name, encoding, start
+    def __init__(self, name: str, encoding: str, start: bytes, offset: int) -> None:
+        self._name, self._encoding, self._start = name, encoding, start
         self._decode = codecs.getincrementaldecoder(encoding)().decode
         self._line, self._offset = 1, offset
 
@@ -94,15 +98,11 @@ class _Decoder:
         where = f"{self._name}:{self._line + before.decode(self._encoding, 'replace').count(chr(10))}"
         offset = self._offset - len(error.object) + error.start
         problem = f"not {self._encoding.upper()} (byte 0x{bad:02x} at offset {offset})"
-        return self._cured(where, problem, likely(error.object + self._ahead(), self._encoding))
+        return self._cured(where, problem, likely(error.object, self._encoding))
 
     def _nul(self, text: str, raw: bytes) -> InputError:
         where = f"{self._name}:{self._line + text[: text.index(chr(0))].count(chr(10))}"
-        return self._cured(where, "a NUL character", wide(raw + self._ahead(), self._offset - len(raw)))
-
-    def _ahead(self) -> bytes:
-        """What comes next, to guess the encoding by; nobody is waited for."""
-        return b"" if self._file.isatty() else self._file.read(PIECE // 16)
+        return self._cured(where, "a NUL character", wide(raw, self._offset - len(raw)))
 
     def _cured(self, where: str, problem: str, guess: str | None) -> InputError:
         for signature, what in SIGNATURES.items():
