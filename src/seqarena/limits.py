@@ -51,6 +51,7 @@ LIMITS = {
     **dict.fromkeys(("data.workers", "data.cut_seed", "trainer.average", "schedule.patience"), Limit(0, whole=True)),
     "data.tokenizer.vocabulary": Limit(5, whole=True),
     "data.tokenizer.min_count": MAYBE,
+    "data.max_ratio": Limit(1, empty=True),
     "trainer.max_steps": Limit(-1, whole=True),
     "trainer.max_epochs": Limit(-1, whole=True, empty=True),
     "trainer.clip": Limit(1e-12, empty=True),
@@ -60,7 +61,10 @@ LIMITS = {
     "optim.weight_decay": Limit(0),
     "optim.eps": Limit(0),
 }
-SWITCHES = ("data.class_weights", "lr_find", "task.tied", "trainer.deterministic", "trainer.gradient_checkpointing")
+SWITCHES = (
+    *("data.class_weights", "data.drop_duplicates", "lr_find", "task.tied"),
+    *("trainer.deterministic", "trainer.gradient_checkpointing"),
+)
 """Options that are true or false and go to no signature that says so."""
 
 

@@ -68,6 +68,7 @@ class Record:
     memory: dict[str, float] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)
     ledger: dict[str, Any] = field(default_factory=dict)
+    data_report: dict[str, Any] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
 

@@ -10,9 +10,12 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
 from seqarena.building import build, filled
+from seqarena.data.filtering import Filters
 from seqarena.data.module import BatchOptions, DataModule
-from seqarena.data.preparation import Preparation, Vocabulary
+from seqarena.data.preparation import Preparation
 from seqarena.data.tokenizer import TokenizerOptions
+from seqarena.data.vocabulary import Vocabulary
+from seqarena.device import available_cores
 from seqarena.errors import InputError
 from seqarena.limits import check_limits
 from seqarena.record import FILE, Record
@@ -50,8 +53,8 @@ def build_data(config: DictConfig) -> DataModule:
     if data.tokenizer.get("file"):
         data.tokenizer.file = absolute(str(data.tokenizer.file))
     options = filled(TokenizerOptions, data.tokenizer, "data.tokenizer")
-    baselines = tuple(data.get("baselines", ()))
-    preparation = Preparation(config.task.name, options, data.max_length, data.cut_seed, baselines)
+    filters = Filters(data.max_length, data.get("max_ratio"), data.drop_duplicates)
+    preparation = Preparation(config.task.name, options, filters, data.cut_seed, tuple(data.get("baselines") or ()))
     batches = BatchOptions(
         data.batch_tokens,
         data.batch_examples,
@@ -62,8 +65,8 @@ def build_data(config: DictConfig) -> DataModule:
         data.word_dropout,
         data.word_swap,
     )
-    buckets = {axis: list(edges) for axis, edges in data.buckets.items()}
-    return DataModule(build(data.reader), preparation, batches, buckets, Path(config.cache))
+    buckets = OmegaConf.to_container(data.buckets) if OmegaConf.is_config(data.buckets) else data.buckets
+    return DataModule(build(data.reader), preparation, batches, buckets, Path(config.cache), available_cores())
 
 
 def build_task(config: DictConfig, vocabulary: Vocabulary) -> SequenceTask:

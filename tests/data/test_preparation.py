@@ -1,5 +1,7 @@
 """Preparation: every row accounted for, nothing fitted on other splits, cached by content."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,15 +9,17 @@ from pathlib import Path
 import pytest
 
 from seqarena.data.examples import Examples
+from seqarena.data.filtering import Filters
 from seqarena.data.module import BatchOptions, DataModule
-from seqarena.data.preparation import Preparation, Vocabulary, prepare
+from seqarena.data.preparation import Preparation, prepare
 from seqarena.data.source import Row
 from seqarena.data.tokenizer import TokenizerOptions
+from seqarena.data.vocabulary import Vocabulary
 from seqarena.errors import InputError
 
 WORDS = TokenizerOptions(kind="word", vocabulary=1000, min_count=1, lowercase=False, joint=True)
-TEXTS = Preparation("classification", WORDS, None, 1)
-PAIRS = Preparation("translation", WORDS, None, 1)
+TEXTS = Preparation("classification", WORDS, Filters(None), 1)
+PAIRS = Preparation("translation", WORDS, Filters(None), 1)
 
 
 @dataclass
@@ -58,14 +62,14 @@ def test_the_ledger_accounts_for_every_row(tmp_path: Path) -> None:
     val, test = texts(("a b", "x"), ("d", "y")), texts(("a b", "x"), ("e", "z"))
     data = opened(three(train, val, test), TEXTS, tmp_path)
     ledger = data.report["ledger"]
-    assert ledger["train"] == {"read": 6, "kept": 3, "empty": 3, "duplicate": 1}
+    assert ledger["train"] == {"read": 6, "kept": 3, "empty": 3, "repeated": 1}
     assert ledger["test"] == {"read": 2, "kept": 1, "unknown_label": 1}
     assert data.report["overlap"] == {"train-val": 2, "train-test": 1, "val-test": 1}
     assert data.table("train")["id"].to_pylist() == [0, 3, 4]
 
 
 def test_validation_that_is_the_test_is_refused(tmp_path: Path) -> None:
-    rows = texts(("a", "x"), ("b", "x"))
+    rows = texts(("a", "x"), ("b", "y"))
     with pytest.raises(InputError, match="validation and test are the same 2 examples"):
         opened(three(rows, val=rows, test=rows), TEXTS, tmp_path)
 
@@ -85,8 +89,10 @@ def test_a_joint_tokenizer_sees_both_sides_and_separate_ones_their_own(tmp_path:
 
 
 def test_percentile_length_is_that_of_training_and_what_it_cuts_is_counted(tmp_path: Path) -> None:
-    train = texts(*((" ".join("a" * n), "x") for n in range(1, 101)))
-    data = opened(three(train, test=texts((" ".join("a" * 500), "x"))), replace(TEXTS, max_length="p95"), tmp_path)
+    train = texts(*((" ".join("a" * n), "xy"[n % 2]) for n in range(1, 101)))
+    data = opened(
+        three(train, test=texts((" ".join("a" * 500), "x"))), replace(TEXTS, filters=Filters("p95")), tmp_path
+    )
     assert data.vocabulary.max_length == 96
     assert data.report["ledger"]["train"]["truncated"] == 4 and data.report["ledger"]["test"]["truncated"] == 1
     assert next(iter(data.test_dataloader())).source_BS.shape == (1, 96)
@@ -95,13 +101,13 @@ def test_percentile_length_is_that_of_training_and_what_it_cuts_is_counted(tmp_p
 
 def test_long_pairs_leave_training_but_never_the_test(tmp_path: Path) -> None:
     pairs = [{"source": " ".join("a" * n), "target": "b"} for n in (1, 2, 30)]
-    data = opened(three(pairs, test=pairs), replace(PAIRS, max_length=5), tmp_path)
+    data = opened(three(pairs, test=pairs), replace(PAIRS, filters=Filters(5)), tmp_path)
     assert data.report["ledger"]["train"] == {"read": 3, "kept": 2, "too_long": 1}
     assert data.report["ledger"]["test"]["kept"] == 3
 
 
 def test_missing_splits_are_cut_from_training_by_seed_and_nothing_is_lost(tmp_path: Path) -> None:
-    source = Fixed({"train": texts(*((f"t{n}", "x") for n in range(300)))})
+    source = Fixed({"train": texts(*((f"t{n}", "xy"[n % 2]) for n in range(300)))})
     data = opened(source, TEXTS, tmp_path)
     cut = {split: set(data.table(split)["text"].to_pylist()) for split in ("train", "val", "test")}
     assert set.union(*cut.values()) == {f"t{n}" for n in range(300)} and sum(map(len, cut.values())) == 300
@@ -118,7 +124,7 @@ def test_the_cache_is_used_again_and_any_change_is_another_entry(tmp_path: Path)
     assert prepare(source, TEXTS, tmp_path) == first and (first / "train.arrow").stat().st_mtime_ns == stamp
     others = [
         prepare(three(texts(("a", "x"), ("c", "y"))), TEXTS, tmp_path),
-        prepare(source, replace(TEXTS, max_length=3), tmp_path),
+        prepare(source, replace(TEXTS, filters=Filters(3)), tmp_path),
         prepare(source, replace(TEXTS, tokenizer=replace(WORDS, lowercase=True)), tmp_path),
     ]
     assert len({first, *others}) == 4
@@ -127,21 +133,30 @@ def test_the_cache_is_used_again_and_any_change_is_another_entry(tmp_path: Path)
 def test_a_failure_leaves_nothing_half_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no usable example"):
         prepare(three(texts(("", "x"))), TEXTS, tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [".locks"]
 
 
-def test_another_process_that_finishes_first_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = three(texts(("a", "x"), ("b", "x")))
-    rename = Path.rename
+def test_processes_that_start_at_once_make_one_entry_and_all_get_it(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from test_preparation import *\n"
+        "print(prepare(three(texts(*((f'a{n}', 'xy'[n % 2]) for n in range(30000)))), TEXTS, Path(sys.argv[1])))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    told = [run.communicate() for run in runs]
+    assert len({out for out, _ in told}) == 1 and Path(told[0][0].strip()).is_dir(), told
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".locks", Path(told[0][0].strip()).name])
 
-    def late(self: Path, target: Path) -> Path:
-        monkeypatch.setattr(Path, "rename", rename)
-        prepare(source, TEXTS, tmp_path)
-        return rename(self, target)
 
-    monkeypatch.setattr(Path, "rename", late)
-    assert prepare(source, TEXTS, tmp_path).is_dir()
-    assert len(list(tmp_path.iterdir())) == 1
+def test_a_process_that_dies_in_the_middle_leaves_the_next_one_a_clear_way(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[2]); from test_preparation import *\n"
+        "import seqarena.data.preparation as p; p.fit = lambda *given: os._exit(9)\n"
+        "prepare(three(texts(('a', 'x'), ('b', 'y'))), TEXTS, Path(sys.argv[1]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)], check=False)
+    assert done.returncode == 9
+    assert prepare(three(texts(("a", "x"), ("b", "y"))), TEXTS, tmp_path).is_dir()
 
 
 def test_raw_text_survives_exactly_and_batches_match_their_rows(tmp_path: Path) -> None:
@@ -172,9 +187,9 @@ def test_baselines_stand_beside_the_examples(tmp_path: Path) -> None:
 
 
 def test_many_chunks_read_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = texts(*((" ".join(["a"] * (n % 7 + 1)), "x") for n in range(50)))
+    rows = texts(*((" ".join(["a"] * (n % 7 + 1)), "xy"[n % 2]) for n in range(50)))
     whole = opened(three(rows), TEXTS, tmp_path / "a")
-    monkeypatch.setattr("seqarena.data.preparation.CHUNK", 8)
+    monkeypatch.setattr("seqarena.data.gathering.CHUNK", 8)
     parts = opened(three(rows), TEXTS, tmp_path / "b")
     assert parts.table("train")["text"].num_chunks == 7
     one, many = Examples(whole.folder / "train.arrow", None), Examples(parts.folder / "train.arrow", None)
@@ -183,7 +198,9 @@ def test_many_chunks_read_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_vocabulary_is_itself_after_saving(tmp_path: Path) -> None:
-    found = opened(three(texts(("a b", "x y"), ("b", "ü"))), replace(TEXTS, max_length=2), tmp_path / "c").vocabulary
+    found = opened(
+        three(texts(("a b", "x y"), ("b", "ü"))), replace(TEXTS, filters=Filters(2)), tmp_path / "c"
+    ).vocabulary
     found.save(tmp_path / "v")
     again = Vocabulary.load(tmp_path / "v")
     assert (again.labels, again.max_length, again.hashes()) == (["x y", "ü"], 2, found.hashes())

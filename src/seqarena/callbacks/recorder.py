@@ -59,7 +59,9 @@ class Recorder(L.Callback):
 
     def describe(self, data: DataModule, parameters: dict[str, int], throughput: Throughput) -> None:
         """Take in what is known before training: the data's ledger and hashes, the model's size, its clock."""
-        self.record.ledger = {**data.report["ledger"], "overlap": data.report["overlap"]}
+        report = dict(data.report)
+        self.record.ledger = {**report.pop("ledger"), "overlap": report.pop("overlap")}
+        self.record.data_report = report
         self.record.hashes |= data.hashes()
         self.record.machine = {**self.record.machine, "threads": torch.get_num_threads()}
         self.record.parameters, self._throughput = parameters, throughput

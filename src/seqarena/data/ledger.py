@@ -4,8 +4,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-REASONS = ("empty", "unknown_label", "too_long")
-
 
 @dataclass
 class Ledger:
@@ -15,6 +13,8 @@ class Ledger:
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    """The labels that training does not know, by how often they came."""
 
     def keep(self) -> None:
         """One more example read and kept."""

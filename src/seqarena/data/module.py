@@ -14,11 +14,12 @@ from torch.utils.data import DataLoader
 
 from seqarena.data.augmentation import Noise, Reading
 from seqarena.data.batching import TokenBatches
+from seqarena.data.buckets import check_buckets
 from seqarena.data.examples import Examples
-from seqarena.data.preparation import Preparation, Vocabulary, prepare, write
+from seqarena.data.preparation import Preparation, prepare, prepare_test
 from seqarena.data.source import SPLITS, Row, Source
+from seqarena.data.vocabulary import Vocabulary
 from seqarena.errors import InputError
-
 
 SAMPLING = ("all", "oversample")
 """Every training example once an epoch; or those of the rarer classes repeated until all classes are as frequent."""
@@ -77,26 +78,28 @@ def loader(examples: Examples, options: BatchOptions, seed: int | None, rank: in
 
 
 class DataModule(L.LightningDataModule):
-    """Batches of one dataset. `buckets` are the lower edges of each stratum; the last bucket is open."""
+    """Batches of one dataset. `buckets` are the lower edges of strata; the others are divided by what training has."""
 
     def __init__(
         self,
         source: Source,
         preparation: Preparation,
         batches: BatchOptions,
-        buckets: dict[str, list[int]],
+        buckets: object,
         cache: Path,
+        processes: int = 1,
     ) -> None:
         super().__init__()
         self._source, self._preparation, self._batches, self._cache = source, preparation, batches, cache
-        self.buckets = buckets
+        self._processes = processes
+        self.buckets = check_buckets(buckets, source.strata)
         self.baselines = (*source.shortcuts, *preparation.baselines)
         """Columns with labels to score beside the model's: rules of thumb and simple models."""
         self._splits: dict[str, Examples] = {}
 
     def prepare_data(self) -> None:
         """Make the cache entry (once a machine)."""
-        prepare(self._source, self._preparation, self._cache)
+        prepare(self._source, self._preparation, self._cache, self._processes)
 
     def setup(self, stage: str | None = None) -> None:
         """Open the cache entry; nothing is read yet."""
@@ -104,12 +107,19 @@ class DataModule(L.LightningDataModule):
             return
         self.folder = self._cache / self._preparation.key(self._source)
         self.vocabulary = Vocabulary.load(self.folder / "vocabulary")
+        self.buckets = {**self.vocabulary.edges, **self.buckets}
         self.report: dict[str, Any] = json.loads((self.folder / "report.json").read_text(encoding="utf-8"))
         limit = self.vocabulary.max_length
         self._splits = {split: Examples(self.folder / f"{split}.arrow", limit) for split in SPLITS}
         for split in SPLITS:
             if not len(self._splits[split]):
-                raise InputError(f"the {split} split has no usable example: {self.report['ledger'][split]}")
+                raise InputError(self._empty(split))
+
+    def _empty(self, split: str) -> str:
+        told = f"the {split} split has no usable example: {self.report['ledger'][split]}"
+        if split in self.report["cut"]:
+            told += f"; it was cut from training, which is too small for that: give {split} a file of its own"
+        return told
 
     def table(self, split: str) -> pa.Table:
         """The raw columns of a split: id, length, texts, labels, strata, baselines."""
@@ -166,9 +176,9 @@ class TestSet(L.LightningDataModule):
         super().__init__()
         self._folder = tempfile.TemporaryDirectory(prefix="seqarena-")
         path = Path(self._folder.name) / "test.arrow"
-        self.ledger = write(rows, task, vocabulary, path).plain()
+        self.ledger = prepare_test(rows, task, vocabulary, path).plain()
         self._examples, self._batches = Examples(path, vocabulary.max_length), batches
-        self.buckets = buckets
+        self.buckets = {**vocabulary.edges, **buckets}
         self.baselines = tuple(name for name in baselines if name in self._examples.table.column_names)
         if not len(self._examples):
             raise InputError(f"the test set has no usable example: {self.ledger}")

@@ -1,0 +1,101 @@
+"""How long data takes to prepare, how much memory that needs, and how fast the second start is.
+
+    python benchmarks/preparation.py                      # 4.5 million synthetic pairs, as many as WMT14 en-de has
+    python benchmarks/preparation.py 100000               # fewer
+    python benchmarks/preparation.py <folder> en de       # your own line-aligned files
+
+Each stage runs in a fresh process, so that its peak memory is its own.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+os.environ["SEQARENA_ROOT"] = str(ROOT)
+
+
+def write_pairs(folder: Path, pairs: int) -> None:
+    """Sentences of 5 to 45 made-up words, Zipf-like, the target a reordered relative of the source."""
+    rng = random.Random(1)
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
+    words = ["".join(rng.choices(syllables, k=rng.randint(1, 4))) for _ in range(60_000)]
+    weights = [1 / (rank + 10) for rank in range(len(words))]
+    stock = rng.choices(words, weights, k=1_000_000)
+    for split, count in (("train", pairs), ("val", 3000), ("test", 3000)):
+        with (folder / f"{split}.en").open("w") as source, (folder / f"{split}.de").open("w") as target:
+            for _ in range(count):
+                begin, length = rng.randrange(len(stock) - 50), rng.randint(5, 45)
+                sentence = stock[begin : begin + length]
+                source.write(" ".join(sentence) + " .\n")
+                target.write(" ".join(word + "en" for word in reversed(sentence)) + " .\n")
+
+
+def start(folder: str, source: str, target: str, cache: str, processes: int) -> None:
+    """One start up to the first batch, in this process; prints its seconds and its peak memory."""
+    from hydra import compose, initialize_config_dir
+
+    from seqarena.runs import build_data
+
+    begun = time.perf_counter()
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        options = [f"data.path={folder}", f"data.source={source}", f"data.target={target}", f"cache={cache}"]
+        data = build_data(compose("train", ["data=parallel_text", *options]))
+    data._processes = processes
+    data.prepare_data()
+    prepared = time.perf_counter()
+    data.setup()
+    batch = next(iter(data.train_dataloader()))
+    told = {
+        "prepared_s": prepared - begun,
+        "first_batch_s": time.perf_counter() - begun,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak_of_a_worker_mib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
+        "batch": list(batch.source_BS.shape),
+        "kept": data.report["ledger"]["train"]["kept"],
+    }
+    print(json.dumps(told))
+
+
+def measured(*arguments: str) -> dict[str, float]:
+    """What `start` printed in a fresh process."""
+    command = [sys.executable, __file__, "--start", *arguments]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def main() -> None:
+    """Write pairs or take those of a folder; start twice; show both."""
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("what", nargs="?", default="4500000")
+    reader.add_argument("languages", nargs="*", default=["en", "de"])
+    reader.add_argument("--processes", default=str(len(os.sched_getaffinity(0))))
+    asked = reader.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "pairs" if asked.what.isdigit() else Path(asked.what).absolute()
+        if asked.what.isdigit():
+            folder.mkdir()
+            write_pairs(folder, int(asked.what))
+        for name in ("first start", "second start"):
+            found = measured(str(folder), *asked.languages, str(Path(place) / "cache"), asked.processes)
+            print(
+                f"{name}: {json.dumps({key: value if isinstance(value, list) else round(value, 2) for key, value in found.items()})}"
+            )
+        size = sum(file.stat().st_size for file in (Path(place) / "cache").rglob("*") if file.is_file())
+        print(f"cache: {size / 2**20:,.0f} MiB")
+        shutil.rmtree(Path(place) / "cache")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--start"]:
+        folder, source, target, cache, processes = sys.argv[2:]
+        start(folder, source, target, cache, int(processes))
+    else:
+        main()

@@ -1,0 +1,86 @@
+"""The raw rows of a split, counted and kept in an Arrow file: the source is read once, and this file after it."""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from seqarena.data import tables
+from seqarena.data.ledger import Ledger
+from seqarena.data.source import Row
+
+CHUNK = 10_000
+"""Rows that are in memory at a time."""
+
+SIDES = {"classification": ("text", "label"), "translation": ("source", "target")}
+"""What a row of each task must have."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What gathering a split found out. Keys are 64-bit hashes of this process: equal where the rows are equal."""
+
+    ledger: Ledger
+    examples_N: np.ndarray
+    """Of text and label, or of source and target."""
+    texts_N: np.ndarray
+    """Of the text or source alone."""
+
+
+def gather(
+    rows: Iterable[Row], task: str, labels: set[str] | None, path: Path, advance: Callable[[int], None]
+) -> Gathered:
+    """Count the rows and write those kept: none with an empty side, or with a label outside `labels` if given."""
+    ledger, examples, texts = Ledger(), array("q"), array("q")
+    first, second = SIDES[task]
+
+    def kept() -> Iterator[Row]:
+        for index, row in enumerate(rows):
+            one, other = str(row[first]), str(row[second])
+            if not one.strip() or not other.strip():
+                ledger.drop("empty")
+            elif labels is not None and other not in labels:
+                ledger.drop("unknown_label")
+                ledger.unknown[other] += 1
+            else:
+                ledger.keep()
+                examples.append(hash((one, other)))
+                texts.append(hash(one))
+                yield {"id": index, **row}
+
+    _write(kept(), task, path, advance)
+    found = Gathered(ledger, np.frombuffer(examples, np.int64), np.frombuffer(texts, np.int64))
+    if repeated := len(examples) - len(np.unique(found.examples_N)):
+        ledger.notes["repeated"] = repeated
+    return found
+
+
+def _write(rows: Iterator[Row], task: str, path: Path, advance: Callable[[int], None]) -> None:
+    chunks = iter(lambda: list(islice(rows, CHUNK)), [])
+    first = next(chunks, [])
+    schema = _batch(first, task).schema
+
+    def parts() -> Iterator[pa.RecordBatch]:
+        chunk = first
+        while chunk:
+            yield _batch(chunk, task)
+            advance(len(chunk))
+            chunk = next(chunks, [])
+
+    tables.write(parts(), schema, path)
+
+
+def _batch(rows: list[Row], task: str) -> pa.RecordBatch:
+    names = list(rows[0]) if rows else ["id", *SIDES[task]]
+    columns = {name: [row[name] for row in rows] for name in names}
+    types = {name: _type(name, values) for name, values in columns.items()}
+    return pa.RecordBatch.from_arrays([pa.array(columns[name], types[name]) for name in names], names=names)
+
+
+def _type(name: str, values: list[str | int]) -> pa.DataType:
+    whole = name == "id" or (bool(values) and isinstance(values[0], int))
+    return pa.int64() if whole else pa.string()

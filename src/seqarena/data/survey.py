@@ -1,0 +1,124 @@
+"""What the data is like: classes, lengths, unknown tokens, overlap between splits, texts with two labels.
+
+Everything is counted over what was kept. The survey goes into the cache, into every run's record, and is what
+`report=data` shows.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from seqarena.data import tables
+from seqarena.data.batch import UNKNOWN
+from seqarena.data.gathering import Gathered
+from seqarena.data.source import SPLITS
+from seqarena.data.vocabulary import Vocabulary
+
+BARS = 40
+"""Bins of a length histogram."""
+SHOWN = 20
+"""Suspects that are listed; all are counted."""
+FEW = 12
+"""Values of a stratum up to which each is a bucket by itself."""
+
+
+def survey(folder: Path, gathered: Mapping[str, Gathered], vocabulary: Vocabulary) -> dict[str, Any]:
+    """Everything about the splits in `folder`, as plain data."""
+    splits = {split: tables.opened(folder / f"{split}.arrow") for split in SPLITS}
+    found: dict[str, Any] = {
+        "lengths": {"source": histogram({name: _lengths(table) for name, table in splits.items()})}
+    }
+    if "target_ids" in splits["train"].column_names:
+        targets = {name: _ids_lengths(table["target_ids"]) for name, table in splits.items()}
+        found["lengths"]["target"] = histogram(targets)
+    else:
+        found["classes"] = {name: class_balance(table, vocabulary.labels) for name, table in splits.items()}
+        found["suspects"] = suspects(splits["train"], gathered["train"].texts_N)
+    found["unknown_share"] = {name: unknown_share(table) for name, table in splits.items()}
+    found["cut_share"] = {name: cut_share(_lengths(table), vocabulary.max_length) for name, table in splits.items()}
+    found["overlap"] = overlap({name: one.texts_N for name, one in gathered.items()})
+    return found
+
+
+def _lengths(table: pa.Table) -> np.ndarray:
+    return table["length"].to_numpy()
+
+
+def _ids_lengths(column: pa.ChunkedArray) -> np.ndarray:
+    return np.concatenate([np.diff(chunk.offsets.to_numpy()) for chunk in column.chunks] or [np.zeros(0, np.int64)])
+
+
+def histogram(lengths: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Counts by split in common bins (`edges` are the lower ones, the last bin is open); mean, median, p95, longest."""
+    train_N = lengths["train"]
+    step = max(1, int(np.ceil(np.percentile(train_N, 99.5) / BARS)))
+    edges = np.arange(0, step * BARS + 1, step)
+    counted = {
+        name: np.histogram(one_N.clip(max=edges[-1]), [*edges, edges[-1] + step])[0] for name, one_N in lengths.items()
+    }
+    return {
+        "edges": edges.tolist(),
+        "counts": {name: counts.tolist() for name, counts in counted.items()},
+        "mean": {name: float(one_N.mean()) if len(one_N) else 0.0 for name, one_N in lengths.items()},
+        "median": {name: float(np.median(one_N)) if len(one_N) else 0.0 for name, one_N in lengths.items()},
+        "p95": {name: float(np.percentile(one_N, 95)) if len(one_N) else 0.0 for name, one_N in lengths.items()},
+        "longest": {name: int(one_N.max()) if len(one_N) else 0 for name, one_N in lengths.items()},
+    }
+
+
+def class_balance(table: pa.Table, labels: list[str]) -> dict[str, int]:
+    """How many examples each label has."""
+    counts = np.bincount(table["class"].to_numpy(), minlength=len(labels))
+    return dict(zip(labels, counts.tolist(), strict=True))
+
+
+def suspects(table: pa.Table, texts_N: np.ndarray) -> dict[str, Any]:
+    """Texts (equal where `texts_N` is) with more than one label: how many, and the first of them with their labels."""
+    pairs = np.unique(np.stack([texts_N, table["class"].to_numpy().astype(np.int64)]), axis=1)
+    texts, kinds = np.unique(pairs[0], return_counts=True)
+    twice = texts[kinds > 1]
+    known, places = np.unique(texts_N, return_index=True)
+    first = np.sort(places[np.isin(known, twice)])[:SHOWN]
+    return {
+        "count": len(twice),
+        "examples": [_suspect(table, np.flatnonzero(texts_N == texts_N[one])) for one in first],
+    }
+
+
+def _suspect(table: pa.Table, places: np.ndarray) -> dict[str, Any]:
+    rows = table.take(pa.array(places))
+    labels = Counter(rows["label"].to_pylist())
+    return {"text": rows["text"][0].as_py(), "labels": dict(labels), "ids": rows["id"].to_pylist()}
+
+
+def unknown_share(table: pa.Table) -> float:
+    """Which part of the source tokens the vocabulary does not know."""
+    chunks = [chunk.values.to_numpy() for chunk in table["source_ids"].chunks]
+    total = sum(len(values) for values in chunks)
+    return sum(int((values == UNKNOWN).sum()) for values in chunks) / total if total else 0.0
+
+
+def cut_share(lengths_N: np.ndarray, limit: int | None) -> float:
+    """Which part of the examples is longer than what is read."""
+    return float((lengths_N > limit).mean()) if limit is not None and len(lengths_N) else 0.0
+
+
+def overlap(texts: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """How many examples of the later split have a text (or source) that the earlier one holds too."""
+    pairs = (("train", "val"), ("train", "test"), ("val", "test"))
+    return {f"{a}-{b}": int(np.isin(texts[b], texts[a]).sum()) for a, b in pairs}
+
+
+def edges(table: pa.Table, strata: tuple[str, ...]) -> dict[str, list[int]]:
+    """Lower edges for each stratum: its values where they are few, else tenths of the training examples."""
+    found = {}
+    for axis in strata:
+        values_N = table[axis].to_numpy()
+        distinct = np.unique(values_N)
+        tenths = np.unique(np.percentile(values_N, np.arange(0, 100, 10), method="lower"))
+        found[axis] = [int(edge) for edge in (distinct if len(distinct) <= FEW else tenths)]
+    return found

@@ -1,0 +1,103 @@
+"""What training fixes for good: tokenizers, labels, the longest text, the edges of strata."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seqarena.data import tables
+from seqarena.data.gathering import SIDES
+from seqarena.data.tokenizer import Tokenizer, TokenizerOptions, train
+from seqarena.errors import InputError
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Both sides' tokenizers (the same one when joint; a target for translation only), and the labels in order.
+
+    `max_length` is the most tokens of a text that are read, `edges` the lower edges of strata that the user gave none
+    for.
+    """
+
+    source: Tokenizer
+    target: Tokenizer | None
+    labels: list[str]
+    max_length: int | None = None
+    edges: dict[str, list[int]] = field(default_factory=dict)
+
+    def save(self, folder: Path) -> None:
+        """Write it as plain JSON files."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "source.json").write_text(self.source.json(), encoding="utf-8")
+        if self.target is not None:
+            (folder / "target.json").write_text(self.target.json(), encoding="utf-8")
+        rest = {"labels": self.labels, "max_length": self.max_length, "edges": self.edges}
+        (folder / "vocabulary.json").write_text(json.dumps(rest, ensure_ascii=False, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Vocabulary":
+        """Read what `save` wrote. InputError: a file is missing or damaged."""
+        target = folder / "target.json"
+        source = Tokenizer.load(folder / "source.json")
+        rest = _parsed(folder / "vocabulary.json")
+        try:
+            labels, max_length = rest["labels"], rest["max_length"]
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"{folder / 'vocabulary.json'} does not hold labels and a length: it is damaged"
+            ) from error
+        return cls(
+            source, Tokenizer.load(target) if target.exists() else None, labels, max_length, rest.get("edges", {})
+        )
+
+    def hashes(self) -> dict[str, str]:
+        """Short hashes of tokenizer and labels, for the record."""
+        told = self.source.json() + ("" if self.target is None else self.target.json())
+        return {"tokenizer": digest(told), "labels": digest(json.dumps(self.labels))}
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is missing or damaged ({error}): it should lie there since training") from error
+
+
+def digest(text: str) -> str:
+    """The first 16 hex digits of a text's SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def fit(task: str, options: TokenizerOptions, raw: Path) -> Vocabulary:
+    """Tokenizers and labels, from the gathered training rows alone."""
+    first, second = SIDES[task]
+    if task == "classification":
+        return Vocabulary(train(options, Texts(raw, first)), None, _labels(raw))
+    if options.joint:
+        tokenizer = train(options, Texts(raw, first, second))
+        return Vocabulary(tokenizer, tokenizer, [])
+    return Vocabulary(train(options, Texts(raw, first)), train(options, Texts(raw, second)), [])
+
+
+class Texts:
+    """Columns of a gathered split, one after the other, row by row: as often as they are asked for."""
+
+    def __init__(self, raw: Path, *sides: str) -> None:
+        self._raw, self._sides = raw, sides
+
+    def __iter__(self) -> Iterator[str]:
+        for side in self._sides:
+            for batch in tables.batches(self._raw):
+                yield from batch[side].to_pylist()
+
+
+def _labels(raw: Path) -> list[str]:
+    labels = sorted(set(Texts(raw, "label")))
+    if len(labels) < 2:
+        raise InputError(
+            f"the training split knows one label only, {labels[0]!r}: a classification needs two; is data.label= the "
+            "right column?"
+        )
+    return labels
