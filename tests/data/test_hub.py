@@ -5,6 +5,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -80,9 +81,8 @@ class Labelled(NamedTuple):
             for place, file in enumerate(files):
                 start, end = 60 * place // len(files), 60 * (place + 1) // len(files)
                 save(folder / file, records[start:end], self.features)
-            rows[split] = [
-                {"text": t, "label": self.names[n]} for t, n in zip(texts(split), labels, strict=True)
-            ]  # fmt: skip
+            names = [self.names[label] for label in labels]
+            rows[split] = [dict(text=text, label=name) for text, name in zip(texts(split), names, strict=True)]
         return {split: rows[split] for split in self.used}
 
 
@@ -235,6 +235,7 @@ def test_secret_labels_are_said_and_their_split_is_not_used(tmp_path: Path, capl
         ([-1, 0, 1], ["a", "b"], ["", "a", "b"]),  # some without a label: dropped and counted later
         ([-1, 0, 1], None, ["-1", "0", "1"]),  # a class called -1
         ([0, 1, 1], None, ["0", "1", "1"]),
+        ([None, 1], ["a", "b"], ["", "b"]),
         (["b", "0", "other"], ["a", "b"], ["b", "a", "other"]),
     ],
 )
@@ -306,6 +307,7 @@ BAD_LAYOUTS: list[tuple[str, list[str], Card, str | None, list[str]]] = [
     ("whole and in shards", ["train.parquet", "train-00000-of-00001.parquet"], card(), None, ["more than once"]),
     ("wrong config", ["de-en/train.csv", "fr-en/train.csv"], card(), "de_en",
      ["no config 'de_en'", "'de-en', 'fr-en'", "data.config=de-en?"]),
+    ("a config where there are none", ["train.csv"], card(), "zh", ["'zh'", "'default'", "data.config=<name>"]),
     ("no config chosen", ["de-en/train.csv", "fr-en/train.csv"], card(), None,
      ["'de-en', 'fr-en'", "data.config=<name>"]),
     ("declared file is missing", ["a.csv"], declaring("test", "b.csv"), None, ["'b.csv'", "test split", "'a.csv'"]),
@@ -390,6 +392,11 @@ def test_bad_pairs_are_named(record: Record, says: list[str], tmp_path: Path) ->
     with pytest.raises(InputError) as error:
         all_rows(HubPairs(None, "en", "de", str(tmp_path)))
     assert [part for part in ["train.jsonl:1", *says] if part not in str(error.value)] == [], error.value
+
+
+def test_no_language_is_translated_into_itself(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"data\.source=en data\.target=en: the same"):
+        HubPairs(None, "en", "en", str(tmp_path)).splits()
 
 
 def test_damaged_parquet_and_missing_folders_are_named(tmp_path: Path) -> None:
@@ -500,6 +507,14 @@ def test_a_set_is_downloaded_once_and_only_what_is_needed(
     assert fake_hub.asked == []
     with pytest.raises(InputError, match="cannot be downloaded: HF_HUB_OFFLINE is set"):
         HubPairs("me/set", "en", "fr", config="fr-en").splits()
+
+
+def test_two_ranks_download_at_once(fake_hub: FakeHub) -> None:
+    PAIRED["iwslt14"].write(fake_hub.folder)
+    with ThreadPoolExecutor(2) as ranks:
+        first, second = ranks.map(lambda _: all_rows(HubPairs("me/set", "de", "en")), range(2))
+    assert first == second
+    assert [len(rows) for rows in first.values()] == [60, 60, 60]
 
 
 @pytest.mark.parametrize(

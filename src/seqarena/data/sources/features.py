@@ -13,7 +13,7 @@ from seqarena.data.sources.records import format_of, read
 from seqarena.data.sources.wording import listing
 from seqarena.errors import InputError
 
-UNLABELLED = ("", -1, "-1")
+UNLABELLED = (None, "", -1, "-1")
 """What stands for a label that is kept secret, as in the test set of SST-2."""
 
 _NUMBER = re.compile("[0-9]{1,9}")

@@ -65,8 +65,8 @@ class Hub:
 
     @cached_property
     def usable(self) -> Mapping[str, Sequence[Path]]:
-        """The files of the splits that can be used; all that are there, unless a task says otherwise."""
-        return self.found
+        """The files of the splits that can be used."""
+        raise NotImplementedError
 
     @cached_property
     def found(self) -> Mapping[str, Sequence[Path]]:
@@ -181,13 +181,19 @@ class HubPairs(Hub):
         revision: str | None = None,
     ) -> None:
         super().__init__(id, path, config, revision)
-        if source == target:
-            raise InputError(f"data.source={source} data.target={target}: one language twice. Name two.")
         self.languages = {"source": source, "target": target}
 
     def options(self) -> Mapping[str, object]:
         """The languages."""
         return self.languages
+
+    @cached_property
+    def usable(self) -> Mapping[str, Sequence[Path]]:
+        """The files of every split that is there. InputError: a language is to be translated into itself."""
+        source, target = self.languages.values()
+        if source == target:
+            raise InputError(f"data.source={source} data.target={target}: the same language twice. Name two.")
+        return self.found
 
     def rows(self, split: str) -> Iterator[Row]:
         """`source` and `target` of each record, in file order."""
@@ -203,7 +209,7 @@ def _pair(where: str, value: object, wanted: Mapping[str, str]) -> Mapping[str, 
     if not isinstance(value, dict):
         raise InputError(f"{where}: {TRANSLATION!r} is {short(value)}, where texts by language are needed.")
     require(where, "language", value, wanted)
-    return {language: "" if value[language] is None else value[language] for language in wanted}
+    return value
 
 
 def _several(option: str, names: Names) -> tuple[str, ...]:

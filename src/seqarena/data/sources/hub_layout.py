@@ -106,7 +106,7 @@ def _choose(place: str, configs: Collection[str], wanted: str | None, marked: st
     there = listing(sorted(configs))
     if wanted is not None and wanted not in configs:
         guess = nearest(wanted, configs)
-        cure = "Take one of them." if guess is None else f"Did you mean data.config={guess}?"
+        cure = "Take one of them with data.config=<name>." if guess is None else f"Did you mean data.config={guess}?"
         raise InputError(f"{place}: no config {wanted!r} (asked for by data.config); there is {there}. {cure}")
     only = next(iter(configs)) if len(configs) == 1 else None
     chosen = wanted or only or marked or (DEFAULT if DEFAULT in configs else None)
