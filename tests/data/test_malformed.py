@@ -320,7 +320,7 @@ CASES = [
     refused("UTF-8 cut off inside a character", "csv", {"train.csv": H.encode() + b"a,x\nb,\xc3"}, "train.csv:3:",
         "0xc3"),
     refused("a surrogate as bytes", "csv", {"train.csv": H.encode() + b"\xed\xa0\x80,x\n"}, "train.csv:2:", "0xed"),
-    refused("an encoding nobody knows", "csv", {"train.csv": H}, "data.encoding=utf8000", "Did you mean utf8",
+    refused("an encoding nobody knows", "csv", {"train.csv": H}, "data.encoding=utf8000", "Did you mean utf-8",
         encoding="utf8000"),
     refused("an encoding that is not of texts", "csv", {"train.csv": H}, "data.encoding=base64",
         "no such text encoding", encoding="base64"),

@@ -42,15 +42,20 @@ PLAUSIBLE = [
 
 def codec(encoding: str) -> str:
     """The codec's own name. InputError: Python has no text codec called `encoding`."""
-    try:
-        found = codecs.lookup(str(encoding))
-        if found._is_text_encoding and found.name not in ("idna", "punycode", "undefined"):
-            return found.name
-    except (LookupError, ValueError):
-        pass
-    near = nearest(str(encoding), {*aliases, *aliases.values()})
+    if found := _text_codec(str(encoding)):
+        return found
+    near = _text_codec(nearest(str(encoding), {*aliases, *aliases.values()}) or "")
     cure = f"Did you mean {near}?" if near else "Write for example utf-8, utf-16-le, cp1252 or gb18030."
     raise InputError(f"data.encoding={encoding}: Python knows no such text encoding. {cure}")
+
+
+def _text_codec(name: str) -> str | None:
+    """Its own name, if it is a codec from bytes to text that reads files (those of host names do not)."""
+    try:
+        found = codecs.lookup(name)
+    except (LookupError, ValueError):
+        return None
+    return found.name if found._is_text_encoding and found.name not in ("idna", "punycode", "undefined") else None
 
 
 def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
