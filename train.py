@@ -18,6 +18,7 @@ def main(config: DictConfig) -> None:
     """Train with the composed config. Heavy imports come here, so that --help needs none."""
     from hydra.core.hydra_config import HydraConfig
 
+    from seqarena.data_report import report_data
     from seqarena.errors import Diverged, InputError, explained
     from seqarena.models.contract import TooLong
     from seqarena.training import find_rate, train
@@ -25,7 +26,9 @@ def main(config: DictConfig) -> None:
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     with explained(InputError, Diverged, TooLong):
-        if config.lr_find:
+        if config.report is not None:
+            report_data(config, folder)
+        elif config.lr_find:
             find_rate(config, folder)
         else:
             train(config, folder, list(hydra_config.overrides.task))

@@ -55,10 +55,10 @@ def start(folder: str, source: str, target: str, cache: str, processes: int) -> 
     data.setup()
     batch = next(iter(data.train_dataloader()))
     told = {
-        "prepared_s": prepared - begun,
-        "first_batch_s": time.perf_counter() - begun,
-        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "peak_of_a_worker_mib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
+        "prepared_s": round(prepared - begun, 2),
+        "first_batch_s": round(time.perf_counter() - begun, 2),
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak_of_a_worker_mib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
         "batch": list(batch.source_BS.shape),
         "kept": data.report["ledger"]["train"]["kept"],
     }
@@ -85,9 +85,7 @@ def main() -> None:
             write_pairs(folder, int(asked.what))
         for name in ("first start", "second start"):
             found = measured(str(folder), *asked.languages, str(Path(place) / "cache"), asked.processes)
-            print(
-                f"{name}: {json.dumps({key: value if isinstance(value, list) else round(value, 2) for key, value in found.items()})}"
-            )
+            print(f"{name}: {json.dumps(found)}")
         size = sum(file.stat().st_size for file in (Path(place) / "cache").rglob("*") if file.is_file())
         print(f"cache: {size / 2**20:,.0f} MiB")
         shutil.rmtree(Path(place) / "cache")

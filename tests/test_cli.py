@@ -194,6 +194,19 @@ def test_a_numbers_run_shows_its_strata(verb: Verb) -> None:
         assert shown in out
 
 
+def test_the_data_report_trains_nothing_and_leaves_tables_and_a_page(verb: Verb, texts: Path) -> None:
+    with (texts / "test.csv").open("a") as file:
+        file.write("odd,neutral\n")
+    code, out, err = verb("train", *SMALL, "data=csv", f"data.path={texts}", "report=data", "hydra.run.dir=run")
+    assert code == 0, err
+    for told in ("source tokens", "examples of", "texts in two splits", "labels of test", "neutral 1"):
+        assert told in out
+    assert json.loads(Path("run/data_report.json").read_text())["classes"]["train"] == {"neg": 12, "pos": 12}
+    assert "Plotly.newPlot" in Path("run/data_report.html").read_text() and not Path("run/record.json").exists()
+    code, _, err = verb("train", *SMALL, "report=dta", "hydra.run.dir=other")
+    assert code == 2 and "report=data" in err
+
+
 def test_missing_files_are_named(verb: Verb) -> None:
     assert "nowhere" in bad(verb, "data=csv", "data.path=nowhere")
     assert "write data.path=" in bad(verb, "data=csv")
@@ -223,7 +236,7 @@ def test_unknown_labels_in_the_test_are_counted_and_shown(verb: Verb, texts: Pat
     run = trained(verb, "model=textcnn", "data=csv", f"data.path={texts}")
     ledger = json.loads((run / "record.json").read_text())["ledger"]["test"]
     assert ledger == {"read": 9, "kept": 8, "unknown_label": 1}
-    assert "unknown_label 1" in (run / "train.log").read_text()
+    assert "unknown_label 1" in (run / "train.log").read_text() and "'neutral' 1" in (run / "train.log").read_text()
 
 
 def test_what_does_not_fit_together_is_said_before_training(verb: Verb) -> None:

@@ -68,9 +68,16 @@ SWITCHES = (
 """Options that are true or false and go to no signature that says so."""
 
 
+def check_report(wanted: object) -> None:
+    """Refuse a report that there is not."""
+    if wanted not in (None, "data"):
+        raise InputError(f"report={wanted} is not known: write report=data, or null to train")
+
+
 def check_limits(config: DictConfig) -> None:
     """Refuse the first option whose value is out of its limits; options that this run does not have are passed over."""
     absent = object()
+    check_report(config.get("report"))
     for name in SWITCHES:
         if not isinstance(value := OmegaConf.select(config, name, default=False), bool):
             raise InputError(f"{name}={'null' if value is None else value} must be true or false")

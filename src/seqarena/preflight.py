@@ -96,6 +96,11 @@ def check_data(config: DictConfig, data: DataModule) -> list[str]:
             f"the warm-up of {warmup:g} steps is longer than the run of {steps}: the rate never reaches its peak; "
             "write schedule.warmup=0.1 for a tenth of the run"
         )
+    for split, labels in data.report["unknown_labels"].items():
+        if labels:
+            told = ", ".join(f"{label!r} {count}" for label, count in labels.items())
+            count = sum(labels.values())
+            warnings.append(f"{split}: {count} examples are left out, as training lacks their labels: {told}")
     cores = available_cores()
     if config.data.workers > cores:
         warnings.append(f"data.workers={config.data.workers} is more than the {cores} cores of this process")

@@ -24,7 +24,7 @@ SCHEMA = 1
 FILE = "record.json"
 STATUSES = ("running", "done", "failed", "diverged", "interrupted")
 PACKAGES = ("seqarena", "torch", "lightning", "hydra-core", "datasets", "tokenizers", "sacrebleu", "numpy", "wandb")
-PLACES = ("cache", "logger", "lr_find", "sweep")
+PLACES = ("cache", "logger", "lr_find", "report", "sweep")
 """Parts of a config that say where a run is kept and who watches it; they are not part of its hash."""
 
 _SECRET = re.compile(r"(^|[._-])(api_?key|key|token|password|passwd|secret|credentials?)$", re.IGNORECASE)

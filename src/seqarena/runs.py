@@ -25,7 +25,6 @@ from seqarena.tasks.embedding import EmbeddingOptions
 from seqarena.tasks.task import SequenceTask
 from seqarena.tasks.translation import Translation
 
-
 PLACES = ("path", "train", "val", "test")
 """Options of a dataset that say where files of the user's are."""
 
