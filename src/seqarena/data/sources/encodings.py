@@ -82,7 +82,7 @@ class _Decoder:
     """Decodes pieces of a file in turn, from `offset` on, and knows where it stands. `start` is how the file starts."""
 
     def __init__(self, name: str, encoding: str, start: bytes, offset: int) -> None:
-        self._name, self._encoding, self._start = name, encoding, start
+        self._name, self._encoding, self._start, self._declared = name, encoding, start, offset > 0
         self._decode = codecs.getincrementaldecoder(encoding)().decode
         self._line, self._offset = 1, offset
 
@@ -113,6 +113,9 @@ class _Decoder:
         for signature, what in SIGNATURES.items():
             if self._start.startswith(signature):
                 return InputError(f"{where}: {problem}. The file {what}.")
+        if self._declared:
+            cure = "Delete it, or save the file again in the encoding that its byte order mark declares."
+            return InputError(f"{where}: {problem}. {cure}")
         if guess is None:
             return InputError(f"{where}: {problem}. Delete it, or name the file's encoding with data.encoding=.")
         return InputError(
@@ -135,6 +138,6 @@ def likely(sample: bytes, tried: str) -> str | None:
 def wide(sample: bytes, offset: int) -> str | None:
     """Which UTF-16 the bytes from `offset` on are, if most NULs are the upper halves of Latin letters; else None."""
     nuls = [sample[(parity + offset) % 2 :: 2].count(0) for parity in (0, 1)]
-    if sum(nuls) * 4 < len(sample):
+    if sum(nuls) * 3 < len(sample):
         return None
     return "utf-16-be" if nuls[0] > nuls[1] else "utf-16-le"
