@@ -1,13 +1,12 @@
 """Tokenizers of every kind: what comes back, what is unknown, what is refused, files of others and of the past."""
 
-import json
 import os
-import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
+from hydra import compose, initialize_config_dir
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Library
@@ -15,7 +14,9 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from seqarena.data.batch import BEGIN, END, PAD, UNKNOWN
 from seqarena.data.tokenizer import KINDS, SPECIAL, Tokenizer, TokenizerOptions, train
+from seqarena.data.vocabulary import Vocabulary
 from seqarena.errors import InputError
+from seqarena.runs import build_task
 
 TEXTS = ["Ein Mann, der (laut) lacht.", "a man's dog — 3 x 4 = 12!", "grün-weiß  gestreift", "我爱编程 。"]
 HARD = [
@@ -237,6 +238,29 @@ def test_a_tokenizer_of_others_in_a_run_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"labels": 3, "max_length": null}', '{"labels": [], "max_length": "p95"}']
+)
+def test_a_broken_vocabulary_is_named(content: str, tmp_path: Path) -> None:
+    Vocabulary(train(options(), TEXTS), None, ["a", "b"]).save(tmp_path)
+    (tmp_path / "vocabulary.json").write_text('{"labels": ["a"], "max_length": null}')  # as the first version wrote it
+    assert Vocabulary.load(tmp_path).labels == ["a"]
+    (tmp_path / "vocabulary.json").write_text(content)
+    with pytest.raises(InputError, match=r"vocabulary\.json is .*damaged"):
+        Vocabulary.load(tmp_path)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("kinds", [("word", "char"), ("byte", "unigram")])
+def test_separate_vocabularies_have_embeddings_of_their_own(kinds: tuple[str, str], tied: bool) -> None:
+    source, target = (train(options(kind), TEXTS) for kind in kinds)
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        changes = ["data=numbers", "data.tokenizer.joint=false", f"task.tied={str(tied).lower()}", "model.dim=24"]
+        task = build_task(compose("train", changes), Vocabulary(source, target, []))
+    sizes = sorted(weight.shape[0] for name, weight in task.named_parameters() if weight.shape[1:] == (24,))
+    assert len(source) in sizes and sizes.count(len(target)) == (1 if tied else 2)
+
+
+@pytest.mark.parametrize(
     "changes,told",
     [
         ({"kind": "wrod"}, r"kind=wrod .*word, bpe.*file"),
@@ -258,16 +282,9 @@ def test_options_that_cannot_be_used_are_named(changes: dict[str, object], told:
         options(**changes)  # type: ignore[arg-type]
 
 
-def test_a_fork_after_tokenizing_is_silent() -> None:
-    code = (
-        "import os; from seqarena.data.tokenizer import *\n"
-        "t = train(TokenizerOptions('bpe', 60), ['a b c'] * 50); t.encode(['a b c'] * 50)\n"
-        "pid = os.fork()\nif pid: os.waitpid(pid, 0)\nelse: os._exit(0)"
-    )
-    clean = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=clean)
-    assert done.returncode == 0 and done.stderr == ""
-
-
-def test_the_json_is_plain() -> None:
-    assert json.loads(train(options(), TEXTS).json())["version"] == "1.0"
+def test_a_fork_after_tokenizing_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
+    train(options(), TEXTS * 50).encode(TEXTS * 50)
+    if not (child := os.fork()):
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert capfd.readouterr().err == ""

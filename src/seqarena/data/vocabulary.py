@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from seqarena.data import tables
 from seqarena.data.gathering import SIDES
@@ -41,16 +40,8 @@ class Vocabulary:
         """Read what `save` wrote. InputError: a file is missing or damaged."""
         target = folder / "target.json"
         source = Tokenizer.load(folder / "source.json")
-        rest = _parsed(folder / "vocabulary.json")
-        try:
-            labels, max_length = rest["labels"], rest["max_length"]
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                f"{folder / 'vocabulary.json'} does not hold labels and a length: it is damaged"
-            ) from error
-        return cls(
-            source, Tokenizer.load(target) if target.exists() else None, labels, max_length, rest.get("edges", {})
-        )
+        labels, max_length, edges = _fixed(folder / "vocabulary.json")
+        return cls(source, Tokenizer.load(target) if target.exists() else None, labels, max_length, edges)
 
     def hashes(self) -> dict[str, str]:
         """Short hashes of tokenizer and labels, for the record."""
@@ -58,11 +49,16 @@ class Vocabulary:
         return {"tokenizer": digest(told), "labels": digest(json.dumps(self.labels))}
 
 
-def _parsed(path: Path) -> Any:
+def _fixed(path: Path) -> tuple[list[str], int | None, dict[str, list[int]]]:
+    """Labels, length limit and edges; the first version knew no edges."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        rest = json.loads(path.read_text(encoding="utf-8"))
+        found = rest["labels"], rest["max_length"], rest.get("edges", {})
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is missing or damaged ({error}): it should lie there since training") from error
+    if not all(map(isinstance, found, (list, int | None, dict))):
+        raise InputError(f"{path} is damaged: it should hold a list of labels, a length or null, and edges")
+    return found
 
 
 def digest(text: str) -> str:
