@@ -20,7 +20,6 @@ randomly ordered table. So the JSON that `Tokenizer.json` writes is the truth: i
 encoded, and in the run's folder, and nothing is trained again for them.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -39,9 +38,6 @@ from seqarena.data.batch import BEGIN, END, PAD, UNKNOWN
 from seqarena.data.foreign_tokenizer import adopted
 from seqarena.data.pieces import SPECIAL
 from seqarena.errors import InputError
-
-# Said aloud, the library does not warn whenever a process is forked; workers of the loader read ids, never texts.
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 UNK = SPECIAL[UNKNOWN]
 ALPHABET = sorted(ByteLevel.alphabet())
