@@ -1,6 +1,7 @@
 """Train one model on one dataset: python train.py model=transformer data=agreement."""
 
 import os
+import sys
 from pathlib import Path
 
 import hydra
@@ -8,9 +9,11 @@ from omegaconf import DictConfig
 
 from seqarena import usage
 from seqarena.errors import interruptible
+from seqarena.sweep.naming import named
 
 ROOT = Path(__file__).resolve().parent
 os.environ["SEQARENA_ROOT"] = str(ROOT)
+sys.argv[1:] = named(sys.argv[1:])
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="train")

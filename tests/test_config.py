@@ -7,10 +7,12 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
+from seqarena.building import build
 from seqarena.data.preparation import Vocabulary
 from seqarena.data.tokenizer import TokenizerOptions, train
 from seqarena.errors import InputError
-from seqarena.runs import build, build_data, build_task, plain
+from seqarena.limits import plain
+from seqarena.runs import build_data, build_task
 
 ROOT = Path(__file__).parents[1]
 GROUPS = ("model", "data", "optim", "schedule", "trainer", "logger", "recipe")

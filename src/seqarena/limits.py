@@ -1,6 +1,6 @@
 """Which values the numeric options may have, in one table: a value outside is refused before anything is read."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -89,3 +89,17 @@ def check_limits(config: DictConfig) -> None:
         number = isinstance(value, kinds) and not isinstance(value, bool)
         if not number or not limit.lowest <= value <= limit.highest:
             raise InputError(f"{name}={'null' if value is None else value} must be {limit.told()}")
+
+
+def refuse_missing(config: DictConfig) -> None:
+    """Name the first option that the data needs and nobody gave."""
+    for key in config.data:
+        if OmegaConf.is_missing(config.data, key):
+            name = config.data.name
+            raise InputError(f"data={name} needs data.{key}=...; conf/data/{name}.yaml says what it is")
+
+
+def plain(config: DictConfig) -> dict[str, Any]:
+    """The config as plain data, every interpolation resolved."""
+    refuse_missing(config)
+    return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]

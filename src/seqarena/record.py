@@ -24,7 +24,7 @@ SCHEMA = 1
 FILE = "record.json"
 STATUSES = ("running", "done", "failed", "diverged", "interrupted")
 PACKAGES = ("seqarena", "torch", "lightning", "hydra-core", "datasets", "tokenizers", "sacrebleu", "numpy", "wandb")
-PLACES = ("cache", "logger", "lr_find", "report", "sweep")
+PLACES = ("cache", "logger", "lr_find", "report", "sweep", "jobs", "retry", "fail_fast", "time_limit")
 """Parts of a config that say where a run is kept and who watches it; they are not part of its hash."""
 
 _SECRET = re.compile(r"(^|[._-])(api_?key|key|token|password|passwd|secret|credentials?)$", re.IGNORECASE)
@@ -221,3 +221,11 @@ def relative(folder: Path) -> str:
     """A folder as one would type it from here: relative where it lies inside."""
     here = Path.cwd()
     return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
+
+
+def duration(seconds: float) -> str:
+    """Hours, minutes and seconds, without those that are zero in front."""
+    hours, minutes = int(seconds // 3600), int(seconds % 3600 // 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {seconds % 60:02.0f} s" if minutes else f"{seconds:.1f} s"

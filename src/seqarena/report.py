@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from seqarena.evaluation import Evaluation
-from seqarena.record import Buckets, Record, relative
+from seqarena.record import Buckets, Record, duration, relative
 
 WIDTH = 100
 SPLITS = {"val": "validation", "test": "test"}
@@ -147,11 +147,3 @@ def si(value: float) -> str:
         if value >= 10**power:
             return f"{value / 10**power:.3g} {prefix}"
     return f"{value:.3g} "
-
-
-def duration(seconds: float) -> str:
-    """Hours, minutes and seconds, without those that are zero in front."""
-    hours, minutes = int(seconds // 3600), int(seconds % 3600 // 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {seconds % 60:02.0f} s" if minutes else f"{seconds:.1f} s"

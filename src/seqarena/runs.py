@@ -17,7 +17,7 @@ from seqarena.data.tokenizer import TokenizerOptions
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.device import available_cores
 from seqarena.errors import InputError
-from seqarena.limits import check_limits
+from seqarena.limits import check_limits, refuse_missing
 from seqarena.record import FILE, Record
 from seqarena.tasks.classification import Classification
 from seqarena.tasks.decoding import Search
@@ -32,14 +32,6 @@ PLACES = ("path", "train", "val", "test")
 def absolute(path: str) -> str:
     """A path of the user's, from the folder they stand in, as it is called from anywhere."""
     return str(Path(path).expanduser().absolute())
-
-
-def refuse_missing(config: DictConfig) -> None:
-    """Name the first option that the data needs and nobody gave."""
-    for key in config.data:
-        if OmegaConf.is_missing(config.data, key):
-            name = config.data.name
-            raise InputError(f"data={name} needs data.{key}=...; conf/data/{name}.yaml says what it is")
 
 
 def build_data(config: DictConfig) -> DataModule:
@@ -108,12 +100,6 @@ def _translation(config: DictConfig, vocabulary: Vocabulary) -> Translation:
         decoding=filled(Search, config.task.decoding, "task.decoding"),
         **_shared(config),
     )
-
-
-def plain(config: DictConfig) -> dict[str, Any]:
-    """The config as plain data, every interpolation resolved."""
-    refuse_missing(config)
-    return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

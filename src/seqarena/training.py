@@ -22,13 +22,14 @@ from seqarena.callbacks.throughput import Throughput
 from seqarena.data.module import DataModule
 from seqarena.device import prepare_cpu
 from seqarena.flops import average_batch, flops_per_token, parameters
+from seqarena.limits import plain
 from seqarena.preflight import check_config, check_data
 from seqarena.quiet import quiet
 from seqarena.ranks import is_first
 from seqarena.rate_finder import PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
 from seqarena.record import begin, relative
-from seqarena.runs import build_data, build_task, plain
+from seqarena.runs import build_data, build_task
 from seqarena.tasks.task import SequenceTask
 
 log = logging.getLogger(__name__)

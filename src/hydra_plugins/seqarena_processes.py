@@ -1,0 +1,80 @@
+"""Hydra's launcher of ours, `hydra/launcher=processes`: a fresh process for each job of a multirun.
+
+Hydra finds plugins in the namespace package `hydra_plugins` and imports each at every start, so nothing heavy may be
+imported here.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from seqarena.sweep.naming import job_name
+
+OmegaConf.register_new_resolver("job_name", job_name, replace=True)
+
+BASIC = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+OWN = ("hydra/launcher", "hydra.launcher", "hydra/sweeper", "hydra.sweeper", "hydra.sweep", "hydra.run", "hydra.mode")
+"""Overrides of Hydra's own that are the sweep's, not a job's."""
+
+
+@dataclass
+class ProcessesConf:
+    """The launcher's node; its values are the options of the same names in conf/train.yaml."""
+
+    _target_: str = "hydra_plugins.seqarena_processes.ProcessLauncher"
+    jobs: Any = "${jobs}"
+    retry: Any = "${retry}"
+    fail_fast: Any = "${fail_fast}"
+    time_limit: Any = "${time_limit}"
+
+
+ConfigStore.instance().store(group="hydra/launcher", name="processes", node=ProcessesConf, provider="seqarena")
+
+
+class ProcessLauncher(Launcher):
+    """Composes every job first, so that what is wrong with one is said before any trains; then runs them."""
+
+    def __init__(self, jobs: Any, retry: Any, fail_fast: Any, time_limit: Any) -> None:
+        self._options = {"jobs": jobs, "retry": retry, "fail_fast": fail_fast, "time_limit": time_limit}
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Called by Hydra once."""
+        self._context, self._config = hydra_context, config
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Run one batch of jobs; what a sweeper gets back is the validation metric of each."""
+        from seqarena.errors import InputError, explained
+        from seqarena.sweep.sweep import run_sweep
+
+        about = self._config.hydra
+        hydra_overrides = [one for one in about.overrides.hydra if not one.startswith(OWN)]
+        folder = Path(str(about.sweep.dir)).absolute()
+        script = Path(os.environ["SEQARENA_ROOT"]) / f"{about.job.name}.py"
+        with explained(InputError):
+            composed = [self._composed(list(one), initial_job_idx + n) for n, one in enumerate(job_overrides)]
+            ended, code = run_sweep(folder, script, composed, self._options, hydra_overrides)
+        if code and about.sweeper._target_ == BASIC:
+            sys.exit(code)
+        return [_returned(job.overrides, value) for job, value in ended]
+
+    def _composed(self, overrides: list[str], number: int) -> tuple[list[str], DictConfig, str]:
+        """The overrides of a job, its config, and its folder's name."""
+        config = self._context.config_loader.load_sweep_config(self._config, overrides)
+        with open_dict(config):
+            config.hydra.job.id = config.hydra.job.num = number
+            name = str(config.hydra.sweep.subdir)
+            del config["hydra"]
+        return overrides, config, name
+
+
+def _returned(overrides: list[str], value: float) -> JobReturn:
+    return JobReturn(overrides=overrides, status=JobStatus.COMPLETED, _return_value=value)

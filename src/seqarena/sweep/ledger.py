@@ -1,0 +1,46 @@
+"""`sweep.json` in a sweep's folder: the command, every job with its status, replaced as a whole at each change."""
+
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seqarena.sweep.job import Job
+
+FILE = "sweep.json"
+
+
+def write(folder: Path, about: dict[str, Any], jobs: Sequence[Job]) -> None:
+    """Replace the ledger: under a temporary name first, then renamed, so that a reader never sees half of it."""
+    told = {
+        **about,
+        "counts": dict(Counter(job.status for job in jobs)),
+        "jobs": [
+            {
+                "folder": job.name,
+                "overrides": job.overrides,
+                "config": job.config_hash,
+                "status": job.status,
+                "started": job.started,
+                "finished": job.finished,
+                "message": job.message,
+            }
+            for job in jobs
+        ],
+    }
+    descriptor, part = tempfile.mkstemp(prefix=f".{FILE}-", dir=folder)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(told, file, indent=1, ensure_ascii=False)
+    Path(part).replace(folder / FILE)
+
+
+def times(folder: Path) -> dict[str, tuple[float, float]]:
+    """When each job that has ended began and ended, from the ledger of an earlier start; empty without one."""
+    try:
+        found = json.loads((folder / FILE).read_text(encoding="utf-8"))["jobs"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}  # the records are the truth: without a ledger only the times are lost
+    return {one["folder"]: (one["started"], one["finished"]) for one in found if one["started"] and one["finished"]}

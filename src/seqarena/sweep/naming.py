@@ -1,0 +1,45 @@
+"""Names of sweeps and jobs: short, stable for the same command, free of signs that shells or Hydra take for more."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+HOW = ("jobs", "retry", "fail_fast", "time_limit", "cache", "hydra", "logger", "sweep")
+"""Options that say how a sweep is run, not what it runs: the same sweep whatever they are."""
+
+
+def is_about_how(override: str) -> bool:
+    """Whether an override such as `jobs=4` changes nothing of what is trained."""
+    key = override.lstrip("+~").split("=")[0].split("@")[0]
+    return re.split(r"[./]", key)[0] in HOW
+
+
+def digest(overrides: Sequence[str]) -> str:
+    """Eight hex digits of what is asked for, in whatever order."""
+    asked = sorted(one for one in overrides if not is_about_how(one))
+    return hashlib.sha256("\n".join(asked).encode()).hexdigest()[:8]
+
+
+def sweep_name(arguments: Sequence[str]) -> str:
+    """What a multirun without a file in sweeps/ is called: the options that it varies, and a digest of the command."""
+    asked = [one for one in arguments if not one.startswith("-")]
+    varied = [one.split("=")[0].split(".")[-1] for one in asked if "=" in one and _many(one.split("=", 1)[1])]
+    told = "-".join(re.sub(r"\W+", "", one) for one in varied if not is_about_how(one))[:40]
+    return f"{told or 'sweep'}-{digest(asked)}"
+
+
+def named(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a multirun with `sweep=<name>` among them; those of a single run as they are."""
+    given = [one.split("=")[0] for one in arguments]
+    if not {"-m", "--multirun"} & set(given) or "sweep" in given:
+        return list(arguments)
+    return [*arguments, f"sweep={sweep_name(arguments)}"]
+
+
+def _many(value: str) -> bool:
+    return "," in re.sub(r"\[[^]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"", "", value) or "(" in value
+
+
+def job_name(dirname: str) -> str:
+    """The digest of Hydra's `override_dirname`, for a folder's name that stays short."""
+    return digest(dirname.split(","))

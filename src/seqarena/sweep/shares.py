@@ -1,0 +1,49 @@
+"""A share of the machine for each job that runs at a time: its own GPUs and its own cores."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from seqarena.errors import InputError
+
+
+@dataclass(frozen=True)
+class Share:
+    """Cores by number, and GPUs by the names that CUDA_VISIBLE_DEVICES takes (None: there are none to deal out)."""
+
+    cores: tuple[int, ...]
+    gpus: tuple[str, ...] | None
+
+    def environment(self) -> dict[str, str]:
+        """What a job's process is told."""
+        told = {"OMP_NUM_THREADS": str(len(self.cores))}
+        return told if self.gpus is None else {**told, "CUDA_VISIBLE_DEVICES": ",".join(self.gpus)}
+
+
+def shares(jobs: int, devices: int) -> list[Share]:
+    """`jobs` shares of the cores and GPUs of this process; each job asks for `devices` GPUs.
+
+    InputError: more jobs than cores, or GPUs that do not suffice.
+    """
+    cores, gpus = sorted(os.sched_getaffinity(0)), visible_gpus()
+    if jobs > len(cores):
+        raise InputError(f"jobs={jobs}, but this process may use {len(cores)} cores: write jobs={len(cores)} or fewer")
+    if gpus and jobs * devices > len(gpus):
+        raise InputError(
+            f"jobs={jobs} with {devices} GPUs each need {jobs * devices}, but there are {len(gpus)}: "
+            f"write jobs={max(1, len(gpus) // devices)}"
+        )
+    dealt = [tuple(cores[place * len(cores) // jobs : (place + 1) * len(cores) // jobs]) for place in range(jobs)]
+    return [
+        Share(mine, tuple(gpus[place * devices : (place + 1) * devices]) if gpus else None)
+        for place, mine in enumerate(dealt)
+    ]
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs of this process, without asking torch: the environment's, or those that the driver lists."""
+    told = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if told is not None:
+        return [one.strip() for one in told.split(",") if one.strip()]
+    listed = Path("/proc/driver/nvidia/gpus")
+    return [str(number) for number, _ in enumerate(listed.iterdir())] if listed.is_dir() else []

@@ -1,0 +1,108 @@
+"""A sweep from its composed jobs to its closing table."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from omegaconf import DictConfig
+from rich.console import Console
+
+from seqarena.errors import InputError
+from seqarena.limits import check_limits, plain
+from seqarena.record import config_hash, now, relative
+from seqarena.sweep import ledger
+from seqarena.sweep.board import Board, selected
+from seqarena.sweep.job import Job, refuse_twins, writable
+from seqarena.sweep.runner import Manner, Runner
+from seqarena.sweep.shares import shares
+
+LOCK = ".lock"
+
+Composed = tuple[list[str], DictConfig, str]
+"""A job's overrides, its config, its folder's name."""
+
+
+def run_sweep(
+    folder: Path, script: Path, composed: Sequence[Composed], options: dict[str, Any], hydra_overrides: list[str]
+) -> tuple[list[tuple[Job, float]], int]:
+    """Run what is not finished yet. Each job with its validation metric (NaN without one), and the exit code.
+
+    InputError, before anything runs: options out of their limits, two jobs that are one, a folder in use.
+    """
+    manner = check_manner(options)
+    jobs = [make_job(folder, *one) for one in composed]
+    refuse_twins(jobs)
+    writable(folder)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise InputError(
+            f"{folder} is in use by another command that runs this sweep: wait for it, or stop it"
+        ) from error
+    try:
+        return _run(folder, script, jobs, manner, hydra_overrides)
+    finally:
+        lock.release()
+
+
+def check_manner(options: dict[str, Any]) -> Manner:
+    """The launcher's options. InputError: one that means nothing."""
+    jobs, retry, fail_fast, limit = (options[name] for name in ("jobs", "retry", "fail_fast", "time_limit"))
+    if type(jobs) is not int or jobs < 1:
+        raise InputError(f"jobs={jobs} must be a whole number from 1: so many jobs run at a time")
+    if retry not in (None, "failed"):
+        raise InputError(f"retry={retry} is not known: write retry=failed, or null")
+    if not isinstance(fail_fast, bool):
+        raise InputError(f"fail_fast={fail_fast} must be true or false")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or limit <= 0):
+        raise InputError(f"time_limit={limit} must be a number of minutes above 0, or null")
+    return Manner(jobs, retry, fail_fast, limit)
+
+
+def make_job(folder: Path, overrides: list[str], config: DictConfig, name: str) -> Job:
+    """A job, its options checked as far as that needs no torch."""
+    check_limits(config)
+    devices = config.trainer.devices if isinstance(config.trainer.devices, int) else 1
+    return Job(folder / name, overrides, config_hash(plain(config)), devices)
+
+
+def _run(
+    folder: Path, script: Path, jobs: list[Job], manner: Manner, hydra_overrides: list[str]
+) -> tuple[list[tuple[Job, float]], int]:
+    dealt = shares(min(manner.jobs, len(jobs)), max(job.devices for job in jobs))
+    earlier = ledger.times(folder)
+    for job in jobs:
+        job.resume(manner.retry)
+        if job.status != "queued" and job.name in earlier:
+            job.started, job.finished = earlier[job.name]
+    console = Console()
+    found = sum(job.status != "queued" for job in jobs)
+    told = f"{len(jobs)} jobs, {manner.jobs} at a time, into {relative(folder)}"
+    console.print(told + (f"; {found} are finished already" if found else ""), highlight=False, soft_wrap=True)
+    about = {"sweep": folder.name, "started": now()}
+
+    def written() -> None:
+        ledger.write(folder, about, jobs)
+
+    written()
+    runner = Runner(script, jobs, dealt, manner, hydra_overrides, written)
+    board = Board(jobs, manner.jobs, console)
+    runner.run(board)
+    written()
+    board.close()
+    return [(job, _value(job)) for job in jobs], exit_code(jobs, runner.stopped)
+
+
+def _value(job: Job) -> float:
+    told = selected(job)
+    return math.nan if told is None or job.status != "done" else told[1]
+
+
+def exit_code(jobs: Sequence[Job], stopped: bool) -> int:
+    """0 if every job is done or diverged (which is a result), 130 after an interruption, else 1."""
+    if all(job.status in ("done", "diverged") for job in jobs):
+        return 0
+    return 130 if stopped and not any(job.status == "failed" for job in jobs) else 1
