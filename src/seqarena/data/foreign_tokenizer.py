@@ -58,6 +58,8 @@ def _renumbered(content: dict[str, Any]) -> dict[str, Any]:
     else:
         model["vocab"] = [[token, scores.get(token, 0.0)] for token in order]
         model["unk_id"] = 1
+    if model.get("dropout"):
+        model["dropout"] = None  # of merges: a text is always encoded the same here
     content["added_tokens"] = _added(added, roles, order)
     return content | {"post_processor": None, "truncation": None, "padding": None}
 

@@ -15,9 +15,8 @@ pieces are made for that is told in `pieces`. Two cases are not the text again: 
 file's own decoder decides for kind=file. Where more characters occur than fit into the vocabulary, the most frequent
 ones are its tokens and the others are unknown.
 
-BPE, WordPiece, words, characters and bytes come out the same in every run. Unigram does not: the library sums over a
-randomly ordered table. So the JSON that `Tokenizer.json` writes is the truth: it stays in the cache entry with what it
-encoded, and in the run's folder, and nothing is trained again for them.
+All kinds but unigram come out the same whenever they are trained; the library's unigram does not. So the JSON that
+`Tokenizer.json` writes is the truth: it lies in the cache entry beside what it encoded, and in the run's folder.
 """
 
 from collections import Counter
@@ -170,15 +169,10 @@ def _free(ids: list[int]) -> list[int]:
 
 def train(options: TokenizerOptions, texts: Iterable[str]) -> Tokenizer:
     """A tokenizer of `options.kind` fitted to `texts`, which may be gone through twice: a list, not an iterator."""
-    normal = pieces.normal(options.lowercase, options.normalization)
     if options.content is not None:
-        library = Library.from_str(options.content)
-        library.normalizer = pieces.in_order([*normal, *([library.normalizer] if library.normalizer else [])])
-        return Tokenizer(library)
+        return Tokenizer(_from_file(options.content, options))
     kind = KINDS[options.kind]
-    library = Library(kind.model())
-    library.normalizer = pieces.in_order([*normal, *(pieces.spaced() if kind.spaced else [])])
-    library.pre_tokenizer, library.decoder = kind.split, kind.decoder
+    library = _untrained(kind, options)
     if kind.trainer is None:
         library.add_special_tokens(SPECIAL)
     elif not _fits(library, _trainer(kind, options), texts, options.vocabulary):
@@ -187,6 +181,22 @@ def train(options: TokenizerOptions, texts: Iterable[str]) -> Tokenizer:
         library.train_from_iterator(texts, _trainer(kind, options))
         library.pre_tokenizer = kind.split
     return Tokenizer(library)
+
+
+def _from_file(content: str, options: TokenizerOptions) -> Library:
+    """The file's tokenizer, behind what the options do to a text."""
+    library = Library.from_str(content)
+    own = [library.normalizer] if library.normalizer else []
+    library.normalizer = pieces.in_order([*pieces.normal(options.lowercase, options.normalization), *own])
+    return library
+
+
+def _untrained(kind: Kind, options: TokenizerOptions) -> Library:
+    library = Library(kind.model())
+    spaced = pieces.spaced() if kind.spaced else []
+    library.normalizer = pieces.in_order([*pieces.normal(options.lowercase, options.normalization), *spaced])
+    library.pre_tokenizer, library.decoder = kind.split, kind.decoder
+    return library
 
 
 def _trainer(kind: Kind, options: TokenizerOptions) -> trainers.Trainer:
@@ -208,8 +218,7 @@ def _fits(library: Library, trainer: trainers.Trainer, texts: Iterable[str], siz
 
 def frequent(texts: Iterable[str], library: Library, room: int) -> str:
     """The `room` most frequent characters of the normalized texts; of those as frequent, the first by code."""
-    normalizer = library.normalizer
     counts = Counter[str]()
     for text in texts:
-        counts.update(normalizer.normalize_str(text))
+        counts.update(library.normalizer.normalize_str(text) if library.normalizer else text)
     return "".join(sorted(counts, key=lambda one: (-counts[one], one))[:room])
