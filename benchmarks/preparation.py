@@ -24,19 +24,19 @@ os.environ["SEQARENA_ROOT"] = str(ROOT)
 
 
 def write_pairs(folder: Path, pairs: int) -> None:
-    """Sentences of 5 to 45 made-up words, Zipf-like, the target a reordered relative of the source."""
+    """Sentences of 6 to 46 made-up words, Zipf-like, the target a reordered relative of the source."""
     rng = random.Random(1)
     syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
     words = ["".join(rng.choices(syllables, k=rng.randint(1, 4))) for _ in range(60_000)]
     weights = [1 / (rank + 10) for rank in range(len(words))]
-    stock = rng.choices(words, weights, k=1_000_000)
+    stock = [rng.choices(words, weights, k=rng.randint(5, 45)) for _ in range(50_000)]
+    stems = [(" ".join(one), " ".join(word + "en" for word in reversed(one))) for one in stock]
     for split, count in (("train", pairs), ("val", 3000), ("test", 3000)):
         with (folder / f"{split}.en").open("w") as source, (folder / f"{split}.de").open("w") as target:
-            for _ in range(count):
-                begin, length = rng.randrange(len(stock) - 50), rng.randint(5, 45)
-                sentence = stock[begin : begin + length]
-                source.write(" ".join(sentence) + " .\n")
-                target.write(" ".join(word + "en" for word in reversed(sentence)) + " .\n")
+            for _ in range(count):  # a stem with a word of its own: few are equal
+                (one, other), word = rng.choice(stems), rng.choice(words)
+                source.write(f"{one} {word} .\n")
+                target.write(f"{word}en {other} .\n")
 
 
 def start(folder: str, source: str, target: str, cache: str, processes: int) -> None:
