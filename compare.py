@@ -1,0 +1,1 @@
+"""Compare finished runs: python compare.py sweep=NAME."""
