@@ -252,6 +252,12 @@ def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFix
     assert "left out, being neither train nor val nor test: 'unsupervised'" in caplog.text
 
 
+def test_a_stratum_is_not_called_like_a_column_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text('{"text": "a", "label": "x", "loss": 1}\n')
+    with pytest.raises(InputError, match="'loss' cannot be a stratum"):
+        HubTexts(None, "text", "label", str(tmp_path), strata=["loss"]).splits()
+
+
 def test_a_single_file_is_train(tmp_path: Path) -> None:
     save(tmp_path / "reviews.jsonl", [numbered("a", 1)])
     source = HubTexts(None, "text", "label", str(tmp_path / "reviews.jsonl"))

@@ -21,6 +21,7 @@ from seqarena.data.sources.hub_card import Card
 from seqarena.data.sources.hub_download import README, Repository
 from seqarena.data.sources.hub_layout import Layout, find
 from seqarena.data.sources.records import read
+from seqarena.data.sources.strata import names_of, refuse_reserved
 from seqarena.data.sources.wording import listing
 from seqarena.errors import InputError
 
@@ -122,7 +123,7 @@ class HubTexts(Hub):
     ) -> None:
         super().__init__(id, path, config, revision)
         self.text, self.label = _several("data.text", text), _several("data.label", label)
-        self.labels, self.strata = tuple(labels or ()), (strata,) if isinstance(strata, str) else tuple(strata)
+        self.labels, self.strata = tuple(labels or ()), names_of(strata)
 
     def options(self) -> Mapping[str, object]:
         """The columns and the names of the classes."""
@@ -131,6 +132,7 @@ class HubTexts(Hub):
     @cached_property
     def usable(self) -> Mapping[str, Sequence[Path]]:
         """The files of the splits that have labels: a test set whose labels are kept secret tests nothing."""
+        refuse_reserved(self.strata)
         secret = [split for split, files in self.found.items() if self._is_unlabelled(files)]
         if "train" in secret:
             raise InputError(f"{self.path or self.id}: no text of the training split has a label in {self.label[0]!r}.")
