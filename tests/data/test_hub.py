@@ -373,7 +373,7 @@ def test_readme_is_read_from_the_folder(tmp_path: Path) -> None:
         ([{"text": "a", "label": 0}], {"label": ["lable", "y"]}, ["'lable'", "data.label=label?"]),
         ([{"text": "a", "label": -1}], {}, ["no text of the training split has a label in 'label'"]),
         ([{"text": "a", "label": 0}], {"text": "label"}, ["two uses"]),
-        ([{"text": "a", "label": 0}], {"strata": ["text"]}, ["two uses"]),
+        ([{"text": "a", "label": 0}], {"strata": ["text"]}, ["cannot be a stratum"]),
         ([{"text": "a", "label": True}], {}, ["True", "integer"]),
     ],
 )
