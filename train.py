@@ -39,7 +39,8 @@ def main(config: DictConfig) -> None:
 
 if __name__ == "__main__":
     if usage.asked():
-        usage.show("train", str(__doc__), ("model", "data", "optim", "schedule", "trainer", "logger", "recipe"), ROOT)
+        groups = ("model", "data", "optim", "schedule", "trainer", "logger", "budget", "recipe")
+        usage.show("train", str(__doc__), groups, ROOT)
     else:
         with interruptible():
             main()

@@ -19,7 +19,13 @@ def composed(*overrides: str):
 
 @pytest.fixture(scope="module")
 def configs():
-    return [composed("data=numbers"), composed("model=textcnn"), composed("model=convs2s", "schedule=plateau")]
+    budgets = [composed("budget=flops", "budget.target=1e6"), composed("budget=time", "budget.minutes=1")]
+    return [
+        composed("data=numbers"),
+        composed("model=textcnn"),
+        composed("model=convs2s", "schedule=plateau"),
+        *budgets,
+    ]
 
 
 @pytest.mark.parametrize("name", LIMITS)

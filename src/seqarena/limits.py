@@ -58,6 +58,10 @@ LIMITS = {
     "schedule.warmup": Limit(0),
     "schedule.floor": Limit(0, 1),
     "schedule.factor": Limit(1e-6, 1e6),
+    "budget.target": Limit(1),
+    "budget.minutes": Limit(0.001),
+    "budget.trials": MAYBE,
+    "budget.trial": Limit(0, whole=True, empty=True),
     "optim.weight_decay": Limit(0),
     "optim.eps": Limit(0),
 }

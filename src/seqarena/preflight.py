@@ -5,6 +5,8 @@ import math
 import torch
 from omegaconf import DictConfig
 
+from seqarena.budget.account import check_kind
+from seqarena.budget.clock import check_schedule
 from seqarena.building import build
 from seqarena.data.module import DataModule
 from seqarena.device import available_cores
@@ -23,7 +25,10 @@ def check_config(config: DictConfig) -> None:
     how = config.trainer
     check_machine(how.accelerator, how.precision, "trainer.")
     _check_devices(how)
-    _check_length(how)
+    check_kind(config)
+    check_schedule(config)
+    if config.budget.kind != "time":
+        _check_length(how)
     _check_optimizer(config)
     if config.task.name == "translation" and "decoder" not in config.model:
         raise InputError(
@@ -107,11 +112,11 @@ def check_data(config: DictConfig, data: DataModule) -> list[str]:
     return warnings
 
 
-def total_steps(config: DictConfig, data: DataModule) -> int:
-    """Optimizer steps of the run: of max_steps and max_epochs, the one that comes first."""
+def total_steps(config: DictConfig, data: DataModule) -> float:
+    """Optimizer steps of the run: of max_steps and max_epochs, the one that comes first; infinity without both."""
     how = config.trainer
-    by_epochs = math.inf
+    by_epochs: float = math.inf
     if how.max_epochs not in (None, -1):
         by_epochs = how.max_epochs * math.ceil(len(data.train_dataloader()) / how.accumulate)
     by_steps = math.inf if how.max_steps in (None, -1) else how.max_steps
-    return int(min(by_epochs, by_steps))
+    return min(by_epochs, by_steps)

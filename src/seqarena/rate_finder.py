@@ -27,7 +27,7 @@ JSON, PAGE = "lr_find.json", "lr_find.html"
 
 def sweep_config(config: DictConfig) -> DictConfig:
     """The same run with a rising rate, STEPS steps long, never validated, each step logged."""
-    asked = OmegaConf.to_container(config, resolve=True)
+    asked = OmegaConf.to_container(config)
     assert isinstance(asked, dict)
     asked["schedule"] = {
         "_target_": "seqarena.tasks.schedules.rising",

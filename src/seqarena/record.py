@@ -64,6 +64,7 @@ class Record:
     signature: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, int] = field(default_factory=dict)
     flops: dict[str, float] = field(default_factory=dict)
+    budget: dict[str, Any] = field(default_factory=dict)
     speed: dict[str, float] = field(default_factory=dict)
     memory: dict[str, float] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from seqarena.budget.account import told
 from seqarena.evaluation import Evaluation
 from seqarena.record import Buckets, Record, duration, relative
 
@@ -36,6 +37,8 @@ def announce(record: Record, folder: Path, console: Console) -> None:
         soft_wrap=True,
         highlight=False,
     )
+    if record.budget:
+        console.print(f"[dim]budget[/]  {escape(told(record.budget))}", soft_wrap=True, highlight=False)
 
 
 def show_evaluation(run: str, found: Evaluation, folder: Path) -> None:
@@ -106,6 +109,8 @@ def costs(record: Record) -> Table:
     if record.memory:
         table.add_row("memory", f"{record.memory['peak_mib']:,.0f} MiB at most")
     table.add_row(
+    if record.budget:
+        table.add_row("budget", escape(told(record.budget)))
         "training", f"{duration(cost['train_seconds'])}, {cost['steps']:,.0f} steps, {cost['tokens']:,.0f} tokens"
     )
     for name, signature in record.signature.items():

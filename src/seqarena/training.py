@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import lightning as L
 import torch
@@ -13,6 +14,9 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from seqarena import report
+from seqarena.budget.account import settled
+from seqarena.budget.clock import TimeLimit
+from seqarena.budget.trials import drawn
 from seqarena.callbacks.averaging import LastWeights
 from seqarena.callbacks.loggers import loggers
 from seqarena.callbacks.mirror import Mirror
@@ -28,7 +32,7 @@ from seqarena.quiet import quiet
 from seqarena.ranks import is_first
 from seqarena.rate_finder import PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
-from seqarena.record import begin, relative
+from seqarena.record import begin, redacted, relative
 from seqarena.runs import build_data, build_task
 from seqarena.tasks.task import SequenceTask
 
@@ -63,9 +67,19 @@ def make_trainer(config: DictConfig, folder: Path, callbacks: list[L.Callback], 
     )
 
 
-def prepare(config: DictConfig) -> tuple[DataModule, SequenceTask]:
+class Prepared(NamedTuple):
+    """What a run starts from: the config as settled by its budget, the account of that, data, an untrained task."""
+
+    config: DictConfig
+    budget: dict[str, Any]
+    data: DataModule
+    task: SequenceTask
+
+
+def prepare(config: DictConfig) -> Prepared:
     """Data and an untrained task, after everything that can be checked has been."""
     check_config(config)
+    config, trial = drawn(config)
     L.seed_everything(config.seed, workers=True, verbose=False)
     prepare_cpu()
     data = build_data(config)
@@ -73,17 +87,18 @@ def prepare(config: DictConfig) -> tuple[DataModule, SequenceTask]:
     data.setup()
     for warning in check_data(config, data):
         log.warning(warning)
+    config, budget = settled(config, data)
     task = build_task(config, data.vocabulary)
     if config.trainer.gradient_checkpointing:
         recompute_layers(task)
-    return data, task
+    return Prepared(config, trial | budget, data, task)
 
 
 def find_rate(config: DictConfig, folder: Path) -> float:
     """Look for a learning rate and say what to write."""
     quiet()
     config, losses = sweep_config(config), Losses()
-    data, task = prepare(config)
+    config, _, data, task = prepare(config)
     rate = find(make_trainer(config, folder, [], [losses]), task, data, losses, folder)
     if is_first():
         print(f"suggested: model.lr={rate:.1e}   (the curve: {relative(folder / PAGE)})")
@@ -95,14 +110,17 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
     quiet()
     record = begin(folder, plain(config), overrides, Path(os.environ["SEQARENA_ROOT"]), machine())
     with Recorder(folder, record) as recorder:
-        data, task = prepare(config)
+        config, record.budget, data, task = prepare(config)
+        if record.budget:
+            record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
         throughput = Throughput(config.trainer.log_every, forward)
         recorder.describe(data, parameters(task), throughput)
+        ends = [TimeLimit(config.budget.minutes, throughput, record.budget)] if config.budget.kind == "time" else []
         if is_first():
             report.announce(record, folder, Console())
         with loggers(record.config["logger"], folder, record) as watchers:
-            run(config, folder, data, task, [throughput, recorder, progress(Console())], watchers)
+            run(config, folder, data, task, [throughput, recorder, progress(Console()), *ends], watchers)
             for mirror in watchers:
                 if isinstance(mirror, Mirror):
                     mirror.conclude(record, task.evaluations["test"])

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+from seqarena.budget.account import told
 from seqarena.callbacks.history import History
 from seqarena.callbacks.throughput import Throughput
 from seqarena.data.module import DataModule
@@ -70,6 +71,8 @@ class Recorder(L.Callback):
         log.info("examples in two splits: %s", _listed(data.report["overlap"]))
         log.info("parameters: %s", _listed(parameters))
 
+        if self.record.budget:
+            log.info("budget: %s", told(self.record.budget))
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """A resumed run measures again what came after its checkpoint."""
         self.record.machine["ranks"] = trainer.world_size

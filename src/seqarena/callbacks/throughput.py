@@ -74,6 +74,10 @@ class Throughput(L.Callback):
         """What training has taken so far: optimizer steps and seconds; real tokens and operations over all ranks."""
         return {
             "cost/steps": int(self._cost.steps),
+    def seconds(self) -> float:
+        """Training time of this process so far, up to the end of the last batch."""
+        return self._cost.seconds + self._open.seconds
+
             "cost/train_seconds": self._cost.seconds,
             "cost/tokens": int(self._cost.tokens),
             "cost/train_flops": training_flops(self.flops_per_token, self._cost.tokens),

@@ -23,6 +23,10 @@ LOSS_UNIT = 1024.0
 """Backward passes run on sum/LOSS_UNIT, so that half precision neither over- nor underflows; the step undoes it."""
 
 
+ENDLESS = 10**9
+"""Stands for the number of steps of a run that only time ends."""
+
+
 class Answer(NamedTuple):
     """A label with the probability of every label, or a translation with none."""
 
@@ -167,13 +171,17 @@ class SequenceTask(L.LightningModule, Generic[B]):
         if split != "val" or self.trainer.global_step != self.validated_step:  # each step has each key once
             self.logger_metrics(evaluation.keys())
 
+    def total_steps(self) -> int:
+        """Optimizer steps of the run; where nothing but time ends it, more than it can take."""
+        return int(min(self.trainer.estimated_stepping_batches, ENDLESS))
+
     def configure_optimizers(self) -> Any:
         """The optimizer, and its schedule stepped per optimizer step (or per validation, for plateau)."""
         optimizer = self._optimizer(self.parameters())
         if self.lr is not None:
             for group in optimizer.param_groups:
                 group["lr"] = self.lr
-        schedule = self._schedule(optimizer, total_steps=int(self.trainer.estimated_stepping_batches))
+        schedule = self._schedule(optimizer, total_steps=self.total_steps())
         if isinstance(schedule, ReduceLROnPlateau):  # Lightning counts batches of an epoch, not validations: ours
             self._plateau = schedule
             return optimizer
