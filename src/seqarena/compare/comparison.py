@@ -70,8 +70,9 @@ class GroupSummary:
 class PairSummary:
     """The difference of two groups, a - b, and what is decided about it.
 
-    `word` is better, worse, equal, identical, not distinguishable, undecided, incomplete or not comparable; `decision` is
-    the whole wording. The interval is that of this pair alone, `adjusted` is Holm's p over the block, None outside it.
+    `word` is better, worse (higher, lower of a metric without a direction), equal, identical, not distinguishable,
+    undecided, incomplete or not comparable; `decision` is the whole wording. The interval is that of this pair alone,
+    `adjusted` is Holm's p over the block, None of a pair that is not in its family.
     """
 
     a: str
@@ -119,7 +120,8 @@ class Block:
     """Runs that may be compared: the same data, tokenizer, metric signature, decoding, budget and code.
 
     `more_is_better` is None of a metric with no such direction. `conditions` is what they share, `comparisons` the size
-    of the family that decisions are corrected over, `alpha` its error; `notes` are warnings about these runs.
+    of the family that decisions are corrected over, `alpha` its error; `notes` are warnings about these runs. `trends`
+    gives, by axis and group, by how much the metric changes from the first bucket to the last (a linear trend).
     """
 
     title: str
@@ -135,6 +137,7 @@ class Block:
     runs: list[Run]
     pairs: list[PairSummary]
     strata: dict[str, list[Stratum]]
+    trends: dict[str, dict[str, Score]]
     curves: list[Curve]
     baselines: dict[str, float]
     conditions: dict[str, str]

@@ -1,0 +1,59 @@
+"""A quantity against a bound, and rules of several such parts: intersection-union to hold, Holm's step to fail."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seqarena.compare.statistics import ALPHA, Estimate, clopper_pearson
+
+HOLDS, FAILS, OPEN = "holds", "fails", "open"
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """It is claimed that a quantity lies above (or below) `bound`. `exact` numbers need no interval."""
+
+    estimate: Estimate
+    bound: float
+    above: bool = True
+    exact: bool = False
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the estimate lies on the claimed side; an exact number may lie on the bound."""
+        apart = self.estimate.value - self.bound if self.above else self.bound - self.estimate.value
+        return apart > 0 or (self.exact and apart == 0)
+
+    @property
+    def p(self) -> float:
+        """Of the quantity lying on the bound."""
+        return 0.0 if self.exact else self.estimate.p(self.bound)
+
+    def outcome(self, alpha: float = ALPHA) -> str:
+        """By its own interval: whole on the claimed side, whole on the other, or neither."""
+        if self.p >= alpha:
+            return OPEN
+        return HOLDS if self.agrees else FAILS
+
+
+def p_values(parts: Sequence[Bounded], steps: int) -> tuple[float, float]:
+    """p of a rule that all `parts` make up to hold, and to fail; 1 where a part points the other way, or none does.
+
+    All must hold, so the largest counts; one of `steps` independent quantities is enough to fail, so the smallest
+    counts that many times.
+    """
+    holds = max(part.p for part in parts) if all(part.agrees for part in parts) else 1.0
+    against = [part.p for part in parts if not part.agrees]
+    return holds, min(1.0, steps * min(against)) if against else 1.0
+
+
+def rule_outcome(p_holds: float, p_fails: float, adjusted: float, alpha: float = ALPHA) -> str:
+    """What a rule comes to once its smaller p has been `adjusted` over all rules of the sweep."""
+    if adjusted > alpha:
+        return OPEN
+    return HOLDS if p_holds <= p_fails else FAILS
+
+
+def converges(converged: int, runs: int, at_least: float) -> str:
+    """Whether at least this share of trainings converges, by the exact interval."""
+    low, high = clopper_pearson(converged, runs)
+    return HOLDS if low >= at_least else FAILS if high < at_least else OPEN
