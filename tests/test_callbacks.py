@@ -115,6 +115,12 @@ def test_memory_is_what_the_process_held() -> None:
     assert peak_mib(torch.device("cpu")) > before > 10 and block[0] == 1
 
 
+def test_what_training_held_is_counted_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    peaks = iter([100.0])
+    monkeypatch.setattr("seqarena.callbacks.throughput.peak_mib", lambda device: next(peaks, 130.0))
+    assert whole_run()[1].memory == {"memory/peak_mib": 130.0, "memory/training_mib": 30.0}
+
+
 def left(folder: Path, error: BaseException | None) -> Record:
     try:
         with Recorder(folder, started(folder)):

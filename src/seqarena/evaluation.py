@@ -3,8 +3,10 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+if TYPE_CHECKING:  # who only wants the names of buckets, such as a sweep, need not wait for it
+    import pyarrow as pa
 
 Bucket = dict[str, str | int | float]
 """One stratum: `bucket` (its name, such as `10-19`), `n` (examples in it), then each metric by name."""
@@ -17,27 +19,28 @@ class Evaluation:
     `examples` has one row per example in input order: `id`, `length`, the strata, the raw text
     (`text`, or `source` and `reference`), `label`/`reference`, `prediction`, and score statistics.
     `confusion` (rows: true class, columns: predicted) and `per_class` are there for classification only,
-    `signature` for translation only.
+    `signature` for translation only, and so is `speed`, what the search of a test took, by one device.
     """
 
     split: str
     metrics: dict[str, float]
     strata: dict[str, list[Bucket]]
-    examples: pa.Table
+    examples: "pa.Table"
+    speed: dict[str, float] = field(default_factory=dict)
     signature: dict[str, str] = field(default_factory=dict)
     confusion: list[list[int]] | None = None
     classes: list[str] | None = None
     per_class: list[Bucket] | None = None
 
     def keys(self) -> dict[str, float]:
-        """`<split>/<metric>` and `<split>/<metric>/<axis>=<bucket>`, as history and W&B write them."""
+        """`<split>/<metric>`, `<split>/<metric>/<axis>=<bucket>` and `speed/`, as history and W&B write them."""
         found = {f"{self.split}/{name}": value for name, value in self.metrics.items()}
         for axis, buckets in self.strata.items():
             for bucket in buckets:
                 for name, value in bucket.items():
                     if name not in ("bucket", "n"):
                         found[f"{self.split}/{name}/{axis}={bucket['bucket']}"] = float(value)
-        return found
+        return found | {f"speed/{name}": value for name, value in self.speed.items()}
 
 
 def by_bucket(values: Sequence[int], edges: Sequence[int]) -> list[tuple[str, list[int]]]:

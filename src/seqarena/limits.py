@@ -66,7 +66,7 @@ LIMITS = {
     "optim.eps": Limit(0),
 }
 SWITCHES = (
-    *("data.class_weights", "data.drop_duplicates", "lr_find", "task.tied"),
+    *("data.bucketing", "data.class_weights", "data.drop_duplicates", "lr_find", "task.tied"),
     *("trainer.deterministic", "trainer.gradient_checkpointing"),
 )
 """Options that are true or false and go to no signature that says so."""

@@ -103,7 +103,10 @@ def costs(record: Record) -> Table:
     table.add_column()
     size, speed, cost = record.parameters, record.speed, record.cost
     table.add_row("parameters", f"{size['total']:,}: embedding {size['embedding']:,}, other {size['other']:,}")
-    table.add_row("speed", _speed(speed) if speed else "not measured: the run was no longer than its warm-up")
+    measured = "tokens_per_s" in speed
+    table.add_row("speed", _speed(speed) if measured else "not measured: the run was no longer than its warm-up")
+    if "decode_tokens_per_s" in speed:
+        table.add_row("search", f"{speed['decode_tokens_per_s']:,.0f} tokens/s")
     forward, total = record.flops["per_token_forward"], record.flops["training_total"]
     table.add_row("arithmetic", f"{si(forward)}FLOP a token forward, {si(total)}FLOP in training")
     if record.memory:

@@ -55,6 +55,7 @@ def build_data(config: DictConfig) -> DataModule:
         data.get("class_weights", False),
         data.word_dropout,
         data.word_swap,
+        data.bucketing,
     )
     buckets = OmegaConf.to_container(data.buckets) if OmegaConf.is_config(data.buckets) else data.buckets
     return DataModule(build(data.reader), preparation, batches, buckets, Path(config.cache), available_cores())

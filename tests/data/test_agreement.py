@@ -78,6 +78,18 @@ def test_long_distances_alone_have_every_shortcut_at_chance():
     assert all(rates(test, shortcut) == pytest.approx(0.5, abs=0.03) for shortcut in Agreement.shortcuts)
 
 
+def test_test_sentences_can_be_longer_than_those_of_training():
+    source = Agreement(60, 20, 400, distances=[4, 8], seed=1, test_distances=[4, 40])
+    assert {split: {row["distance"] for row in source.rows(split)} for split in SPLITS} == {
+        "train": {4, 8},
+        "val": {4, 8},
+        "test": {4, 40},
+    }
+    assert source.fingerprint() != Agreement(60, 20, 400, distances=[4, 8], seed=1).fingerprint()
+    with pytest.raises(InputError, match=r"test_distances=\[\] holds no distance"):
+        Agreement(1, 1, 1, distances=[4], seed=1, test_distances=[])
+
+
 def test_a_row_depends_on_seed_split_and_index_alone(rows):
     again = Agreement(train=100, val=1000, test=50, distances=DISTANCES, seed=1)
     assert list(again.rows("test")) == rows["test"][:50]
@@ -122,6 +134,6 @@ def test_the_yaml_builds_it():
     config = OmegaConf.load(Path(__file__).parents[2] / "conf/data/agreement.yaml")
     source = instantiate(config.reader)
     assert (
-        source.sizes["train"] == config.reader.train and min(source.distances) >= 3
+        source.sizes["train"] == config.reader.train and min(source.distances["train"]) >= 3
     )  # every rule of thumb is at chance
     assert set(config.buckets) == set(source.strata) and len(source.fingerprint()) == 32

@@ -74,6 +74,20 @@ def test_noise_depends_on_seed_epoch_and_example_whatever_the_rank_the_batch_and
     assert epochs(examples, BatchOptions(120, None, 2, 7, word_dropout=0.3, word_swap=0.3)) == wanted
 
 
+def test_without_bucketing_lengths_are_mixed_and_batches_hold_what_the_longest_allow(examples) -> None:
+    lengths_N = examples.lengths()
+    most = 120 // lengths_N.max()
+    for epoch in range(2):
+        batches = loader(examples, BatchOptions(120, None, 0, 7, bucketing=False), 7, 0, 1)
+        batches.sampler.set_epoch(epoch)
+        drawn = [batch.id_B.tolist() for batch in batches]
+        assert sorted(sum(drawn, [])) == list(range(SIZE)) and max(map(len, drawn)) == most
+        assert len(drawn) == len(batches) == -(-SIZE // most)
+        assert max(np.ptp(lengths_N[batch]) for batch in drawn) > 10
+    evaluated = loader(examples, BatchOptions(120, None, 0, 7, bucketing=False), None, 0, 1)
+    assert max(len(batch.id_B) for batch in evaluated) > most
+
+
 def test_evaluation_and_training_without_noise_read_the_sources_as_they_are(examples) -> None:
     end = [] if examples.target is None else [3]
     true = {i: examples.sources([i])[0].tolist() + end for i in range(SIZE)}

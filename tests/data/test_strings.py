@@ -34,6 +34,14 @@ def test_lengths_are_as_likely_as_each_other_and_so_are_symbols():
     assert set(symbols) == set("abcdefghij") and max(symbols.values()) < 1.1 * min(symbols.values())
 
 
+def test_test_strings_can_be_longer_than_those_of_training():
+    source, usual = Copy(**OPTIONS, test_lengths=[20, 22]), Copy(**OPTIONS)
+    assert {row["items"] for row in source.rows("test")} == {20, 21, 22}
+    assert [list(source.rows(split)) for split in SPLITS[:2]] == [list(usual.rows(split)) for split in SPLITS[:2]]
+    with pytest.raises(InputError, match=r"test_lengths=\[3\] are not a shortest and a longest"):
+        Copy(**OPTIONS, test_lengths=[3])
+
+
 def test_names_of_symbols_are_one_word_each():
     names = [name(symbol) for symbol in range(1000)]
     assert names[0] == "a" and names[25:28] == ["z", "aa", "ab"] and names[702] == "aaa"
@@ -69,9 +77,9 @@ def test_all_the_strings_there_are_can_be_asked_for_and_one_more_is_refused():
 
 
 def test_the_fingerprint_changes_with_every_option():
-    changed = {"train": 401, "val": 61, "test": 81, "lengths": [2, 8], "symbols": 31, "seed": 2}
+    changed = {"train": 401, "val": 61, "test": 81, "lengths": [2, 8], "symbols": 31, "seed": 2, "test_lengths": [9, 9]}
     sources = [Copy(**OPTIONS), Reverse(**OPTIONS), *(Copy(**OPTIONS | {key: one}) for key, one in changed.items())]
-    assert len({source.fingerprint() for source in sources}) == len(OPTIONS) + 2
+    assert len({source.fingerprint() for source in sources}) == len(changed) + 2
     assert Copy(**OPTIONS).fingerprint() == sources[0].fingerprint()
 
 

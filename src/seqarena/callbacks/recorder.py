@@ -35,6 +35,7 @@ class Recorder(L.Callback):
         self.record, self._folder = record, folder
         self._throughput: Throughput | None = None
         self._writes = is_first()
+        self._tested: dict[str, float] = {}
 
     def __enter__(self) -> "Recorder":
         if self._writes and taken(self._folder, fresh=False):
@@ -93,6 +94,7 @@ class Recorder(L.Callback):
         """The test's scores, and a row for each of its examples."""
         found: Evaluation = pl_module.evaluations["test"]
         self.record.metrics |= _prefixed(found)
+        self._tested = found.speed
         self.record.strata, self.record.per_class, self.record.signature = (
             found.strata,
             found.per_class,
@@ -110,7 +112,7 @@ class Recorder(L.Callback):
         """Speed, memory and cost so far, without their prefixes."""
         if self._throughput is None:
             return
-        self.record.speed = _bare(self._throughput.speed)
+        self.record.speed = {**_bare(self._throughput.speed), **self._tested}
         self.record.memory = _bare(self._throughput.memory)
         self.record.cost = _bare(self._throughput.cost())
         forward, total = self._throughput.flops_per_token, self.record.cost["train_flops"]

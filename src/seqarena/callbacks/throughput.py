@@ -64,9 +64,13 @@ class Throughput(L.Callback):
         self._open = Tally()
         self._first = self._warm = self._logged = 0
         self._mark: float | None = None
+        self._held = 0.0
         self._whole, self._cost = Tally(), Tally()
         self.memory: dict[str, float] = {}
-        """`memory/` keys of the run so far, the largest of all ranks."""
+        """`memory/` keys of the run so far, the largest of all ranks: in all, and beyond the most before training.
+
+        On a CPU that most holds what preparing the data took in this process; on a GPU, the model alone.
+        """
         self.speed: dict[str, float] = {}
         """`speed/` keys of the run so far, over all ranks; empty until the warm-up is over."""
 
@@ -97,6 +101,7 @@ class Throughput(L.Callback):
         self._open, self._mark = Tally(), None
         if pl_module.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(pl_module.device)
+        self._held = peak_mib(pl_module.device)
 
     def on_train_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Batch, batch_idx: int
@@ -152,8 +157,10 @@ class Throughput(L.Callback):
         stretch = Tally(*trainer.strategy.reduce(numbers, reduce_op="sum").tolist())
         self._open, before, self._warm = Tally(), self._warm, step
         self._cost.add(_of_one(stretch, ranks))
-        peak = torch.tensor(peak_mib(module.device), device=module.device)
-        self.memory = {"memory/peak_mib": float(trainer.strategy.reduce(peak, reduce_op="max"))}
+        peak = peak_mib(module.device)
+        most = torch.tensor([peak, peak - self._held], device=module.device)
+        names = ("memory/peak_mib", "memory/training_mib")
+        self.memory = dict(zip(names, trainer.strategy.reduce(most, reduce_op="max").tolist(), strict=True))
         if before >= self._first + self._warmup and stretch.steps:
             self._whole.add(stretch)
             self.speed = self._whole.rates(ranks)

@@ -31,6 +31,7 @@ class BatchOptions:
 
     Sizes are limits a batch; `seed` orders the training batches and draws their noise, of which word dropout and word
     swap are shares of the source tokens. `class_weights` makes every class count as much as any other in the loss.
+    Without `bucketing` training batches hold examples of any length, always as many as the limits allow of the longest.
     """
 
     tokens: int
@@ -41,6 +42,7 @@ class BatchOptions:
     class_weights: bool = False
     word_dropout: float = 0.0
     word_swap: float = 0.0
+    bucketing: bool = True
 
     def __post_init__(self) -> None:
         if self.sampling not in SAMPLING:
@@ -67,10 +69,13 @@ def loader(examples: Examples, options: BatchOptions, seed: int | None, rank: in
     if training and examples.classes_N is None:
         options.refuse_pairs()
     classes_N = examples.classes_N if training and options.sampling == "oversample" else None
+    lengths_N = examples.lengths()
+    if training and not options.bucketing:
+        lengths_N = np.full_like(lengths_N, lengths_N.max())  # to the plan all are alike, so it leaves them shuffled
     noise = Noise(options.word_dropout, options.word_swap) if training else Noise()
     return DataLoader(
         Reading(examples, noise, seed or 0),  # type: ignore[arg-type]
-        sampler=TokenBatches(examples.lengths(), options.tokens, options.examples, seed, rank, ranks, classes_N),
+        sampler=TokenBatches(lengths_N, options.tokens, options.examples, seed, rank, ranks, classes_N),
         batch_size=None,
         num_workers=options.workers,
         persistent_workers=options.workers > 0,

@@ -1,10 +1,12 @@
 """Translation: teacher forcing with label smoothing, search, and sacreBLEU's own scores on detokenised text."""
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
+import torch
 from sacrebleu.metrics import BLEU, CHRF
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -85,29 +87,42 @@ class Translation(SequenceTask[TranslationBatch]):
 
     def answer(self, source_BS: Tensor, mask_BS: Tensor) -> list[Answer]:
         """The best target of each source, as text."""
-        return [Answer(text, {}) for text in self._search(self.encode(source_BS, mask_BS), self.decoding)]
+        found = self._search(self.encode(source_BS, mask_BS), self.decoding)
+        return [Answer(self._target.decode(ids), {}) for ids in found]
 
-    def _search(self, encoded: Encoded, how: Search) -> list[str]:
-        found = search(self.target_embedding, self.decoder, self.output, encoded, how)
-        return [self._target.decode(ids) for ids in found]
+    def _search(self, encoded: Encoded, how: Search) -> list[list[int]]:
+        return search(self.target_embedding, self.decoder, self.output, encoded, how)
+
+    def _timed_search(self, encoded: Encoded, how: Search) -> tuple[list[list[int]], float]:
+        """What is found, and the seconds that it took: the search alone, at whose end the device has nothing to do."""
+        if encoded.mask_BS.device.type != "cpu":
+            torch.accelerator.synchronize(encoded.mask_BS.device)
+        began = time.perf_counter()
+        return self._search(encoded, how), time.perf_counter() - began
 
     def examine(self, batch: TranslationBatch) -> Finding:
-        """The translation, and the summed loss of the reference's tokens with their number."""
+        """The translation, its tokens and its share of the search's seconds; the summed loss of the reference's tokens.
+
+        End marks are tokens too.
+        """
         y_BTD, encoded = self(batch)
         logits_BTV = self.output(y_BTD).float()
         loss_BT = nn.functional.cross_entropy(
             logits_BTV.transpose(1, 2), batch.wanted_BT, ignore_index=PAD, reduction="none"
         )
         validating = self.trainer.validating or self.trainer.training or self.trainer.sanity_checking
+        found, seconds = self._timed_search(encoded, Search() if validating else self.decoding)
         return {
             "id": batch.id_B.tolist(),
-            "prediction": self._search(encoded, Search() if validating else self.decoding),
+            "prediction": [self._target.decode(ids) for ids in found],
+            "written": [len(ids) + 1 for ids in found],
+            "seconds": [seconds / len(found)] * len(found),
             "loss": loss_BT.sum(1).tolist(),
             "tokens": (batch.wanted_BT != PAD).sum(1).tolist(),
         }
 
     def score(self, split: str, findings: Finding) -> Evaluation:
-        """BLEU, chrF, loss per token, length ratio and empty outputs: over all and by stratum."""
+        """BLEU, chrF, loss per token, length ratio and empty outputs: over all and by stratum; the test's speed."""
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         table = data.table(split).take(findings["id"])
         said, meant = findings["prediction"], table["target"].to_pylist()
@@ -134,7 +149,8 @@ class Translation(SequenceTask[TranslationBatch]):
         ):
             examples = examples.append_column(name, pa.array(column))
         metrics = measures(range(len(said)))
-        return Evaluation(split, metrics, strata, examples, signature=self._scores.signature())
+        speed = {"decode_tokens_per_s": sum(findings["written"]) / sum(findings["seconds"])} if split == "test" else {}
+        return Evaluation(split, metrics, strata, examples, speed=speed, signature=self._scores.signature())
 
 
 class TranslationScores:

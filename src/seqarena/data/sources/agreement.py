@@ -120,22 +120,26 @@ class Agreement:
     strata: tuple[str, ...] = ("distance", "attractors")
     shortcuts: tuple[str, ...] = ("first_noun", "last_noun", "majority_noun")
 
-    def __init__(self, train: int, val: int, test: int, distances: Sequence[int], seed: int):
-        """Sizes are numbers of sentences; 0 leaves a split out. InputError names a bad option and the cure."""
+    def __init__(
+        self,
+        train: int,
+        val: int,
+        test: int,
+        distances: Sequence[int],
+        seed: int,
+        test_distances: Sequence[int] | None = None,
+    ):
+        """Sizes are numbers of sentences; 0 leaves a split out. `test_distances` are those of the test, if others.
+
+        InputError names a bad option and the cure.
+        """
         self.sizes = dict(zip(SPLITS, (train, val, test), strict=True))
         for split, size in self.sizes.items():
             if not isinstance(size, int) or size < 0:
                 raise InputError(f"agreement: {split}={size} is not a number of sentences; write 0 or more")
-        if not isinstance(distances, Sequence) or not distances:
-            raise InputError(f"agreement: distances={distances} holds no distance; write a list such as [4, 8, 16]")
-        for distance in distances:
-            if not isinstance(distance, int) or distance < 0:
-                raise InputError(
-                    f"agreement: distances holds {distance!r}; write whole numbers from 0, such as [4, 8, 16]"
-                )
-        self.distances, self.seed = tuple(distances), seed
-        bare = sum(distance < SHORTEST_LINK for distance in self.distances) / len(self.distances)
-        self.last = max(0.0, 0.5 - bare) / (1 - bare) if bare < 1 else 0.0
+        usual = _checked("distances", distances)
+        tested = usual if test_distances is None else _checked("test_distances", test_distances)
+        self.distances, self.seed = dict(zip(SPLITS, (usual, usual, tested), strict=True)), seed
 
     def splits(self) -> tuple[str, ...]:
         """The splits of which sentences were asked for."""
@@ -143,12 +147,13 @@ class Agreement:
 
     def rows(self, split: str) -> Iterator[Row]:
         """`sizes[split]` sentences; more of them start with the same ones."""
-        seen: set[int] = set()
+        distances, seen = self.distances[split], set[int]()
+        last = last_noun_rate(distances)
         for index in range(self.sizes[split]):
             rng = Random(f"{self.seed} {split} {index}")
-            turn, place = divmod(index, len(self.distances))
+            turn, place = divmod(index, len(distances))
             while True:
-                row = sentence(rng, self.distances[place], turn % 2, self.last)
+                row = sentence(rng, distances[place], turn % 2, last)
                 key = int.from_bytes(blake2b(str(row["text"]).encode(), digest_size=8).digest())
                 if key not in seen and ("train", "train", "val", "test")[key % 4] == split:
                     break
@@ -159,6 +164,21 @@ class Agreement:
         """A hash of the options and the grammar's version."""
         options = json.dumps(["agreement", VERSION, self.sizes, self.distances, self.seed])
         return blake2b(options.encode(), digest_size=16).hexdigest()
+
+
+def _checked(option: str, distances: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(distances, Sequence) or not distances:
+        raise InputError(f"agreement: {option}={distances} holds no distance; write a list such as [4, 8, 16]")
+    for distance in distances:
+        if not isinstance(distance, int) or distance < 0:
+            raise InputError(f"agreement: {option} holds {distance!r}; write whole numbers from 0, such as [4, 8, 16]")
+    return tuple(distances)
+
+
+def last_noun_rate(distances: Sequence[int]) -> float:
+    """How often the last noun agrees where there is one, so that it is right half of the time over all `distances`."""
+    bare = sum(distance < SHORTEST_LINK for distance in distances) / len(distances)
+    return max(0.0, 0.5 - bare) / (1 - bare) if bare < 1 else 0.0
 
 
 def sentence(rng: Random, distance: int, number: int, last: float) -> Row:

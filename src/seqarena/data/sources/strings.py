@@ -38,15 +38,26 @@ class Copy:
     strata: tuple[str, ...] = ("items",)
     shortcuts: tuple[str, ...] = ()
 
-    def __init__(self, train: int, val: int, test: int, lengths: Sequence[int], symbols: int, seed: int):
+    def __init__(
+        self,
+        train: int,
+        val: int,
+        test: int,
+        lengths: Sequence[int],
+        symbols: int,
+        seed: int,
+        test_lengths: Sequence[int] | None = None,
+    ):
         """Sizes are numbers of strings, 0 leaves a split out; `lengths` are the shortest and the longest in symbols.
 
-        InputError names a bad option and the cure: among them a size beyond the strings there are.
+        `test_lengths` are those of the test, if others. InputError names a bad option and the cure: among them a size beyond the strings there are.
         """
         self.task = type(self).__name__.lower()
         if not isinstance(symbols, int) or symbols < 1:
             raise InputError(f"{self.task}: symbols={symbols} is not a number of symbols; write 1 or more, such as 26")
-        self.shortest, self.longest = self._ends(lengths)
+        usual = self._ends("lengths", lengths)
+        tested = usual if test_lengths is None else self._ends("test_lengths", test_lengths)
+        self.lengths = dict(zip(SPLITS, (usual, usual, tested), strict=True))
         self.symbols, self.seed = symbols, seed
         self.sizes = dict(zip(SPLITS, (train, val, test), strict=True))
         self.strings = {split: self._draw(split, size) for split, size in self.sizes.items()}
@@ -66,17 +77,17 @@ class Copy:
 
     def fingerprint(self) -> str:
         """A hash of the task, its options and the version of the drawing."""
-        options = (self.task, VERSION, self.sizes, self.shortest, self.longest, self.symbols, self.seed)
+        options = (self.task, VERSION, self.sizes, self.lengths, self.symbols, self.seed)
         return blake2b(json.dumps(options).encode(), digest_size=16).hexdigest()
 
-    def _ends(self, lengths: Sequence[int]) -> tuple[int, int]:
+    def _ends(self, option: str, lengths: Sequence[int]) -> tuple[int, int]:
         try:
             shortest, longest = lengths
         except (TypeError, ValueError):
             shortest = longest = 0
         if not all(isinstance(end, int) for end in (shortest, longest)) or not 1 <= shortest <= longest:
             raise InputError(
-                f"{self.task}: lengths={lengths} are not a shortest and a longest length; write two whole numbers "
+                f"{self.task}: {option}={lengths} are not a shortest and a longest length; write two whole numbers "
                 "from 1, such as [4, 12]"
             )
         return shortest, longest
@@ -88,19 +99,20 @@ class Copy:
         drawn: dict[String, None] = {}
         for index in range(size):
             rng = Random(f"{self.seed} {split} {index}")
-            tries = (self._string(rng) for _ in range(TRIES))
+            tries = (self._string(rng, *self.lengths[split]) for _ in range(TRIES))
             items = next((items for items in tries if items not in drawn and _home(items) == split), None)
             if items is None:
+                shortest, longest = self.lengths[split]
                 raise InputError(
-                    f"{self.task}: {split}={size} is more than there are: the strings of {self.shortest} to "
-                    f"{self.longest} out of symbols={self.symbols} end after {index}; write {split}={index} or less, "
+                    f"{self.task}: {split}={size} is more than there are: the strings of {shortest} to "
+                    f"{longest} out of symbols={self.symbols} end after {index}; write {split}={index} or less, "
                     "or more symbols or longer lengths"
                 )
             drawn[items] = None
         return list(drawn)
 
-    def _string(self, rng: Random) -> String:
-        return tuple(rng.choices(range(self.symbols), k=rng.randint(self.shortest, self.longest)))
+    def _string(self, rng: Random, shortest: int, longest: int) -> String:
+        return tuple(rng.choices(range(self.symbols), k=rng.randint(shortest, longest)))
 
 
 class Reverse(Copy):
