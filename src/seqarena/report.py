@@ -109,11 +109,11 @@ def costs(record: Record) -> Table:
         table.add_row("search", f"{speed['decode_tokens_per_s']:,.0f} tokens/s")
     forward, total = record.flops["per_token_forward"], record.flops["training_total"]
     table.add_row("arithmetic", f"{si(forward)}FLOP a token forward, {si(total)}FLOP in training")
+    if record.budget:
+        table.add_row("budget", escape(told(record.budget)))
     if record.memory:
         table.add_row("memory", f"{record.memory['peak_mib']:,.0f} MiB at most")
     table.add_row(
-    if record.budget:
-        table.add_row("budget", escape(told(record.budget)))
         "training", f"{duration(cost['train_seconds'])}, {cost['steps']:,.0f} steps, {cost['tokens']:,.0f} tokens"
     )
     for name, signature in record.signature.items():

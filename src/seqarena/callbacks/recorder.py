@@ -71,9 +71,9 @@ class Recorder(L.Callback):
             log.info("%s examples: %s", split, _listed(counts))
         log.info("examples in two splits: %s", _listed(data.report["overlap"]))
         log.info("parameters: %s", _listed(parameters))
-
         if self.record.budget:
             log.info("budget: %s", told(self.record.budget))
+
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """A resumed run measures again what came after its checkpoint."""
         self.record.machine["ranks"] = trainer.world_size

@@ -74,14 +74,14 @@ class Throughput(L.Callback):
         self.speed: dict[str, float] = {}
         """`speed/` keys of the run so far, over all ranks; empty until the warm-up is over."""
 
-    def cost(self) -> dict[str, float]:
-        """What training has taken so far: optimizer steps and seconds; real tokens and operations over all ranks."""
-        return {
-            "cost/steps": int(self._cost.steps),
     def seconds(self) -> float:
         """Training time of this process so far, up to the end of the last batch."""
         return self._cost.seconds + self._open.seconds
 
+    def cost(self) -> dict[str, float]:
+        """What training has taken so far: optimizer steps and seconds; real tokens and operations over all ranks."""
+        return {
+            "cost/steps": int(self._cost.steps),
             "cost/train_seconds": self._cost.seconds,
             "cost/tokens": int(self._cost.tokens),
             "cost/train_flops": training_flops(self.flops_per_token, self._cost.tokens),
