@@ -190,7 +190,7 @@ def test_a_trend_over_buckets_is_the_slope_run_by_run() -> None:
     ]
     means = np.array([x.mean(0) for x, _ in points])
     slopes = [np.polyfit([0, 1, 2], means[:, run], 1)[0] for run in range(4)]
-    found = trend(points)
+    found = trend([accuracy(x, ids) for x, ids in points])
     assert found.value == pytest.approx(2 * np.mean(slopes))
     assert found.seeds == pytest.approx(4 * np.var(slopes, ddof=1) / 4)
 

@@ -4,6 +4,7 @@ The observed difference is taken for the true one, so the answer is a plan ("abo
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from scipy import stats
@@ -35,9 +36,9 @@ def power(groups: Sequence[Group], weights: Sequence[float], now: Estimate, seed
 
 def seeds_needed(groups: Sequence[Group], weights: Sequence[float], now: Estimate, alpha: float = ALPHA) -> int | None:
     """The smallest number of seeds in every group, more than now, that has enough power; None beyond `MOST`."""
-    first = min(group.runs for group in groups) + 1
-    enough = (seeds for seeds in range(first, MOST + 1) if power(groups, weights, now, seeds, alpha) >= POWER)
-    return next(enough, None)
+    choices = range(min(group.runs for group in groups) + 1, MOST + 1)
+    place = bisect_left(choices, True, key=lambda seeds: power(groups, weights, now, seeds, alpha) >= POWER)
+    return choices[place] if place < len(choices) else None
 
 
 def examples_needed(now: Estimate, alpha: float = ALPHA) -> int | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 ALPHA = 0.05
 
@@ -108,6 +108,16 @@ def paired(a: Group, b: Group) -> Group:
     return Group(a.theta - b.theta, a.psi - b.psi, a.ids, a.fixed or b.fixed)
 
 
+def t_quantile(alpha: float, df: float) -> float:
+    """The two-sided quantile of Student's t."""
+    return -float(special.stdtrit(df, alpha / 2))
+
+
+def z_quantile(alpha: float) -> float:
+    """The two-sided quantile of the normal distribution."""
+    return -float(special.ndtri(alpha / 2))
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A weighted sum of groups' means, and where its variance comes from.
@@ -126,8 +136,8 @@ class Estimate:
 
     def half(self, alpha: float = ALPHA) -> float:
         """Half the width of the interval with error `alpha`."""
-        t, z = stats.t.isf(alpha / 2, self.df), stats.norm.isf(alpha / 2)
-        return float(max(t * math.sqrt(self.seeds + self.examples), z * math.sqrt(self.these_runs)))
+        both = t_quantile(alpha, self.df) * math.sqrt(self.seeds + self.examples)
+        return max(both, z_quantile(alpha) * math.sqrt(self.these_runs))
 
     def interval(self, alpha: float = ALPHA) -> tuple[float, float]:
         """Lower and upper limit."""
@@ -136,11 +146,11 @@ class Estimate:
 
     def seed_half(self, alpha: float = ALPHA) -> float:
         """The part of the seeds, as half a width: what more seeds would narrow."""
-        return float(stats.t.isf(alpha / 2, self.df) * math.sqrt(self.seeds))
+        return t_quantile(alpha, self.df) * math.sqrt(self.seeds)
 
     def example_half(self, alpha: float = ALPHA) -> float:
         """The part of the examples, as half a width: what a larger test set would narrow."""
-        return float(stats.norm.isf(alpha / 2) * math.sqrt(self.examples))
+        return z_quantile(alpha) * math.sqrt(self.examples)
 
     def p(self, bound: float = 0.0) -> float:
         """Two-sided p of the value being `bound`: below alpha exactly where the interval excludes it."""
@@ -148,18 +158,15 @@ class Estimate:
         if apart == 0:
             return 1.0
         both, alone = self.seeds + self.examples, self.these_runs
-        from_t = 2 * stats.t.sf(apart / math.sqrt(both), self.df) if both > 0 else 0.0
-        from_z = 2 * stats.norm.sf(apart / math.sqrt(alone)) if alone > 0 else 0.0
+        from_t = 2 * special.stdtr(self.df, -apart / math.sqrt(both)) if both > 0 else 0.0
+        from_z = 2 * special.ndtr(-apart / math.sqrt(alone)) if alone > 0 else 0.0
         return float(max(from_t, from_z))
 
 
 def contrast(groups: Sequence[Group], weights: Sequence[float]) -> Estimate:
     """The sum of weight times mean score. Examples with the same id are the same example in all groups."""
-    lists = [group.ids for group in groups if group.examples]
-    everyone, places = (
-        np.unique(np.concatenate(lists), return_inverse=True) if lists else (np.zeros(0), np.zeros(0, int))
-    )
-    n, reach, taken = len(everyone), np.zeros(len(everyone)), 0
+    n, places = _distinct([group.ids for group in groups if group.examples])
+    reach, taken = np.zeros(n), 0
     value = seeds = interaction = below = 0.0
     for group, weight in zip(groups, weights, strict=True):
         value += weight * float(group.theta.mean())
@@ -178,6 +185,17 @@ def contrast(groups: Sequence[Group], weights: Sequence[float]) -> Estimate:
     return Estimate(value, seeds, interaction, examples, these_runs, df, n)
 
 
+def _distinct(lists: Sequence[np.ndarray]) -> tuple[int, np.ndarray]:
+    """How many different ids there are, and which of them each id is, over all lists in a row."""
+    if not lists:
+        return 0, np.zeros(0, int)
+    first = lists[0]
+    if all(other is first or np.array_equal(other, first) for other in lists[1:]):
+        return len(first), np.tile(np.arange(len(first)), len(lists))
+    everyone, places = np.unique(np.concatenate(lists), return_inverse=True)
+    return len(everyone), places
+
+
 def holm(p: Sequence[float]) -> list[float]:
     """Holm's adjusted p-values (1979), in the order given."""
     adjusted, largest = [0.0] * len(p), 0.0
@@ -190,6 +208,6 @@ def holm(p: Sequence[float]) -> list[float]:
 def clopper_pearson(successes: int, trials: int, alpha: float = ALPHA) -> tuple[float, float]:
     """The exact two-sided interval of a success rate; (0, 1) of no trials."""
     failures = trials - successes
-    low = float(stats.beta.ppf(alpha / 2, successes, failures + 1)) if successes else 0.0
-    high = float(stats.beta.isf(alpha / 2, successes + 1, failures)) if failures else 1.0
+    low = float(special.betaincinv(successes, failures + 1, alpha / 2)) if successes else 0.0
+    high = float(special.betainccinv(successes + 1, failures, alpha / 2)) if failures else 1.0
     return low, high

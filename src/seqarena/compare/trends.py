@@ -11,9 +11,6 @@ FEW = 200
 TOO_FEW = 20
 """Examples below which there are counts only."""
 
-Point = tuple[np.ndarray, np.ndarray]
-"""Scores (n, J) of one point of an axis, and the ids (n,) of its examples."""
-
 
 def adjusted(x: np.ndarray) -> Group:
     """0/1 scores (n, J) with four more rows, two right and two wrong (Agresti & Coull 1998)."""
@@ -51,23 +48,21 @@ def slope_weights(points: int) -> np.ndarray:
     return weights
 
 
-def within(points: Sequence[Point], weights: Sequence[float] | np.ndarray) -> Group:
-    """The same runs at every point, each with its own examples: the weighted sum of mean scores, run by run.
+def within(points: Sequence[Group], weights: Sequence[float] | np.ndarray) -> Group:
+    """The same runs at every point, on examples of its own or the same: the weighted sum of scores, run by run.
 
     What a run does at all points alike cancels.
     """
-    everyone, places = np.unique(np.concatenate([ids for _, ids in points]), return_inverse=True)
-    runs, taken = points[0][0].shape[1], 0
-    theta, psi = np.zeros(runs), np.zeros((len(everyone), runs))
-    for (x, ids), weight in zip(points, weights, strict=True):
-        mean = x.mean(0)
-        theta += weight * mean
-        np.add.at(psi, places[taken : taken + len(ids)], weight * len(everyone) / len(ids) * (x - mean))
-        taken += len(ids)
-    return Group(theta, psi, everyone)
+    everyone = np.unique(np.concatenate([point.ids for point in points]))
+    theta, psi = np.zeros(points[0].runs), np.zeros((len(everyone), points[0].runs))
+    for point, weight in zip(points, weights, strict=True):
+        theta += weight * point.theta
+        if point.examples:
+            psi[np.searchsorted(everyone, point.ids)] += weight * len(everyone) / point.examples * point.psi
+    return Group(theta, psi, everyone, points[0].fixed)
 
 
-def trend(points: Sequence[Point]) -> Estimate:
+def trend(points: Sequence[Group]) -> Estimate:
     """The change over an axis whose points are buckets of the examples of the same runs."""
     return contrast([within(points, slope_weights(len(points)))], [1])
 

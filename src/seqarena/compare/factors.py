@@ -1,0 +1,105 @@
+"""What varies between runs, and what their groups are called by it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from seqarena.compare.records import Entry
+from seqarena.record import PLACES, Record
+from seqarena.sweep.naming import is_about_how
+from seqarena.sweep.overrides import key_of
+
+NAME = "model.name"
+
+Settings = dict[str, str]
+"""Values by path of the config, `model.heads`, each as JSON."""
+
+
+def flat(tree: Any, path: str = "") -> Settings:
+    """A config as one level of paths; lists are values."""
+    if not isinstance(tree, Mapping) or not tree:
+        return {path: json.dumps(tree, sort_keys=True)}
+    return {
+        key: value
+        for name, part in tree.items()
+        for key, value in flat(part, f"{path}.{name}" if path else str(name)).items()
+    }
+
+
+def settings(record: Record, over: str = "seed") -> Settings:
+    """What a run was asked to do, but for where it is kept and for what is averaged over."""
+    asked = {name: part for name, part in record.config.items() if name not in PLACES}
+    return {path: value for path, value in flat(asked).items() if path not in (over, "seed")}
+
+
+def given(overrides: Iterable[str], over: str = "seed") -> dict[str, str]:
+    """The options of a command line by key, but for how it is run and for what is averaged over."""
+    options = {key_of(one): one.partition("=")[2] for one in overrides if not is_about_how(one)}
+    return {key: value for key, value in options.items() if key and key != over}
+
+
+def varied(every: Sequence[Mapping[str, str]]) -> list[str]:
+    """The keys on which these disagree; one that is absent differs from all values."""
+    counts = Counter(item for one in every for item in one.items())
+    keys = dict.fromkeys(key for one in every for key in one)
+    full = {key for (key, _), count in counts.items() if count == len(every)}
+    return [key for key in keys if key not in full]
+
+
+def grouped(entries: Sequence[Entry], over: str = "seed") -> dict[str, list[Entry]]:
+    """Runs that were asked to do the same, by a label that says what sets them apart; in order of appearance."""
+    every = [settings(entry.record, over) for entry in entries]
+    paths = varied(every)
+    together: dict[tuple[str | None, ...], list[int]] = {}
+    for place, one in enumerate(every):
+        together.setdefault(tuple(one.get(path) for path in paths), []).append(place)
+    firsts = [places[0] for places in together.values()]
+    names = labels([every[place] for place in firsts], [entries[place].record for place in firsts])
+    return {name: [entries[place] for place in places] for name, places in zip(names, together.values(), strict=True)}
+
+
+def labels(every: Sequence[Settings], records: Sequence[Record]) -> list[str]:
+    """A name for each of these different settings: the model's, then the options in which it differs from its like."""
+    found = []
+    for one, record in zip(every, records, strict=True):
+        alike = [place for place, other in enumerate(every) if other.get(NAME) == one.get(NAME)]
+        telling = _telling([every[place] for place in alike], [records[place] for place in alike])
+        found.append(" ".join([record.model, *(told(path, one.get(path), telling) for path in telling)]))
+    return found
+
+
+def _telling(alike: Sequence[Settings], records: Sequence[Record]) -> list[str]:
+    """Paths that tell these apart. Of several that do it alike the one that a person gave is taken, or the shortest."""
+    asked = {key for record in records for key in given(record.overrides)}
+    by_parts: dict[tuple[int, ...], list[str]] = {}
+    for path in varied(alike):
+        seen: dict[str | None, int] = {}
+        parts = tuple(seen.setdefault(one.get(path), len(seen)) for one in alike)
+        by_parts.setdefault(parts, []).append(path)
+    return [min(paths, key=lambda path: (path not in asked, path.count("."), len(path))) for paths in by_parts.values()]
+
+
+def told(path: str, value: str | None, among: Sequence[str] = ()) -> str:
+    """`heads=8`; the whole path where another one of `among` ends the same."""
+    last = path.rpartition(".")[2]
+    alone = sum(other.rpartition(".")[2] == last for other in among) < 2
+    return f"{last if alone else path}={_bare(value)}"
+
+
+def _bare(value: str | None) -> str:
+    if value is None:
+        return "none"
+    read = json.loads(value)
+    return read.rpartition(".")[2] if isinstance(read, str) else value
+
+
+def factors(record: Record, studied: Sequence[str], over: str = "seed") -> dict[str, str]:
+    """The values that a run has of the options under study, as its command line gave them."""
+    options = given(record.overrides, over)
+    return {key: options[key] for key in studied if key in options}
+
+
+def studied(entries: Sequence[Entry], over: str = "seed") -> list[str]:
+    """The options that the command lines of these runs vary."""
+    return varied([given(entry.record.overrides, over) for entry in entries])

@@ -1,0 +1,171 @@
+"""Runs may be compared that differ in what is under study alone. Others are set apart, and it is said by what."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from seqarena.compare.comparison import Banner
+from seqarena.compare.records import Entry
+from seqarena.errors import InputError
+from seqarena.sweep.metrics import Metric
+
+Conditions = dict[str, str | None]
+"""By name; None where a run's record does not say, since it ended early."""
+
+SPEED = ("speed", "memory")
+"""Groups of measures that depend on the machine and on the shape of batches."""
+
+DRAWN = {"data": "data", "data.tokenizer": "tokenizer", "task.decoding": "decoding", "budget": "budget"}
+"""What a factor under study changes, by the beginning of its path."""
+
+TEXTS = ("id", "text", "label", "source", "reference")
+
+
+def _hash(name: str) -> Callable[[Entry], str | None]:
+    return lambda entry: entry.record.hashes.get(name)
+
+
+def _signature(entry: Entry) -> str | None:
+    return json.dumps(entry.record.signature, sort_keys=True) if entry.has_examples else None
+
+
+def _part(*path: str) -> Callable[[Entry], str | None]:
+    def of(entry: Entry) -> str | None:
+        found: object = entry.record.config
+        for name in path:
+            found = found.get(name, {}) if isinstance(found, Mapping) else {}
+        return json.dumps(found, sort_keys=True)
+
+    return of
+
+
+def _budget(entry: Entry) -> str | None:
+    """Its kind and target; which trial of a search a run is, is no condition."""
+    asked = entry.record.config.get("budget") or {}
+    return " ".join(f"{name}={asked[name]}" for name in ("kind", "target", "minutes") if asked.get(name) is not None)
+
+
+def _code(entry: Entry) -> str | None:
+    code = entry.record.code
+    return None if code is None else str(code["commit"])
+
+
+def _versions(entry: Entry) -> str | None:
+    return ", ".join(f"{name} {number}" for name, number in sorted(entry.record.versions.items()))
+
+
+def _machine(entry: Entry) -> str | None:
+    machine, data = entry.record.machine, entry.record.config.get("data", {})
+    parts = (machine.get("gpus") or machine.get("cpu"), machine.get("threads"), machine.get("ranks"))
+    shape = (data.get("batch_tokens"), data.get("batch_examples"))
+    return f"{parts[0]}, {parts[1]} threads, {parts[2]} ranks, batches of {shape[0]} tokens and {shape[1]} examples"
+
+
+CONDITIONS: Mapping[str, Callable[[Entry], str | None]] = {
+    "task": lambda entry: entry.record.task,
+    "data": _hash("data"),
+    "labels": _hash("labels"),
+    "tokenizer": _hash("tokenizer"),
+    "signature": _signature,
+    "decoding": _part("task", "decoding"),
+    "budget": _budget,
+    "code": _code,
+    "versions": _versions,
+}
+TITLES = {"signature": "metric signature", "code": "code commit"}
+
+
+def conditions(entry: Entry, metric: Metric, studied: Sequence[str]) -> Conditions:
+    """What must agree between runs. Where the data is under study, the test set alone must."""
+    free = {DRAWN[begin] for factor in studied for begin in DRAWN if factor == begin or factor.startswith(f"{begin}.")}
+    found = {name: of(entry) for name, of in CONDITIONS.items() if name not in free}
+    if "data" in free:
+        found["test set"] = test_set(entry)
+        found.pop("tokenizer", None)
+    if metric.group in SPEED:
+        found["machine"] = _machine(entry)
+    return found
+
+
+def test_set(entry: Entry) -> str | None:
+    """A hash of the test examples themselves, whatever the options by which they were read."""
+    if not entry.has_examples:
+        return None
+    names = [name for name in TEXTS if name in entry.names()]
+    told = hashlib.sha256()
+    for name, column in zip(names, entry.columns(*names), strict=True):
+        told.update(f"{name}:{json.dumps(column.to_pylist())}".encode())
+    return told.hexdigest()[:16]
+
+
+def separated(
+    entries: Sequence[Entry], metric: Metric, studied: Sequence[str], allowed: Sequence[str]
+) -> tuple[list[list[Entry]], list[Banner]]:
+    """Runs in parts of equal conditions, the largest first, and a banner for each condition that sets runs apart.
+
+    Conditions that are `allowed` to differ get a banner, and set nothing apart. A run of which a condition is not known
+    goes with the largest part that it does not contradict. InputError: nothing of that name is checked.
+    """
+    for name in allowed:
+        if name not in (*CONDITIONS, "machine", "test set") or name in ("task", "data", "labels"):
+            may = [one for one in (*CONDITIONS, "machine") if one not in ("task", "data", "labels")]
+            raise InputError(f"allow={name}: no difference of this name can be allowed, only {', '.join(may)}")
+    every = [conditions(entry, metric, studied) for entry in entries]
+    banners = [_banner(name, every, entries, name not in allowed) for name in _differing(every)]
+    strict = [{name: value for name, value in one.items() if name not in allowed} for one in every]
+    parts: list[tuple[Conditions, list[int]]] = []
+    for place in sorted(range(len(entries)), key=lambda at: None in strict[at].values()):
+        matching = [part for part in parts if _agree(part[0], strict[place])]
+        if matching:
+            max(matching, key=lambda part: len(part[1]))[1].append(place)
+        else:
+            parts.append((strict[place], [place]))
+    parts.sort(key=lambda part: (-len(part[1]), min(part[1])))
+    return [[entries[place] for place in sorted(places)] for _, places in parts], [*banners, *_dirty(entries)]
+
+
+def _agree(one: Conditions, other: Conditions) -> bool:
+    return all(value == other.get(name) or None in (value, other.get(name)) for name, value in one.items())
+
+
+def _differing(every: Sequence[Conditions]) -> list[str]:
+    names = dict.fromkeys(name for one in every for name in one)
+    return [name for name in names if len({one.get(name) for one in every} - {None}) > 1]
+
+
+def _banner(name: str, every: Sequence[Conditions], entries: Sequence[Entry], separates: bool) -> Banner:
+    values: dict[str, list[str]] = {}
+    for one, entry in zip(every, entries, strict=True):
+        if (value := one.get(name)) is not None:
+            values.setdefault(value, []).append(entry.record.run)
+    title = TITLES.get(name, name)
+    listed = "; ".join(f"{_short(name, value, values)} ({len(runs)})" for value, runs in values.items())
+    fate = "runs are set apart by it" if separates else "allowed, so runs are compared all the same"
+    return Banner(title, values, f"{title} differs, which is not under study: {listed}: {fate}", separates)
+
+
+def _short(name: str, value: str, values: Mapping[str, object]) -> str:
+    """Of many versions only those that differ; commits by their first digits."""
+    if name == "versions":
+        common = set.intersection(*(set(one.split(", ")) for one in values))
+        return ", ".join(part for part in value.split(", ") if part not in common) or "fewer packages"
+    return value[:10] if name == "code" else value
+
+
+def _dirty(entries: Sequence[Entry]) -> list[Banner]:
+    runs = [entry.record.run for entry in entries if entry.record.code and entry.record.code.get("dirty")]
+    if not runs:
+        return []
+    told = f"{len(runs)} of {len(entries)} runs come from a checkout with changes that its commit does not hold"
+    return [Banner("uncommitted changes", {"dirty": runs}, told, separates=False)]
+
+
+def machines(entries: Sequence[Entry]) -> list[Banner]:
+    """A banner where costs were measured on several machines; scores may be compared all the same."""
+    values: dict[str, list[str]] = {}
+    for entry in entries:
+        values.setdefault(_machine(entry) or "", []).append(entry.record.run)
+    if len(values) < 2:
+        return []
+    told = "; ".join(f"{value} ({len(runs)})" for value, runs in values.items())
+    return [Banner("machine", values, f"speed and memory were measured on different machines: {told}", separates=False)]

@@ -1,0 +1,153 @@
+"""Runs as a comparison sees them: their records, their examples column by column, and what was planned beside them."""
+
+import glob
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seqarena.errors import InputError
+from seqarena.record import FILE, Record
+from seqarena.sweep.reading import nearest
+
+EXAMPLES = "examples.parquet"
+SWEEPS = "outputs/sweeps"
+LEDGER = "sweep.json"
+SUPERSEDED = "superseded"
+
+
+@dataclass
+class Entry:
+    """A run's folder with its record. Columns of its examples are read when they are asked for, and kept."""
+
+    folder: Path
+    record: Record
+    _columns: dict[str, pa.ChunkedArray] = field(default_factory=dict, repr=False)
+    _names: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def has_examples(self) -> bool:
+        """Whether it was tested."""
+        return (self.folder / EXAMPLES).exists()
+
+    def names(self) -> list[str]:
+        """The columns that its examples have."""
+        if not self._names:
+            self._names = list(self._read(lambda path: pq.read_schema(path).names))
+        return self._names
+
+    def columns(self, *names: str) -> list[pa.ChunkedArray]:
+        """Columns of its examples. InputError: the file is damaged, or has no such column."""
+        missing = [name for name in names if name not in self._columns]
+        if missing:
+            table = self._read(lambda path: pq.read_table(path, columns=missing, use_threads=False))
+            self._columns |= {name: table[name] for name in missing if name in table.column_names}
+        for name in names:
+            if name not in self._columns:
+                raise InputError(f"{self.folder / EXAMPLES} has no column {name}, only {', '.join(self.names())}")
+        return [self._columns[name] for name in names]
+
+    def _read(self, how: Any) -> Any:
+        path = self.folder / EXAMPLES
+        try:
+            return how(path)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{path} cannot be read ({error}): evaluate the run again, or leave it out") from error
+
+    @property
+    def began(self) -> bool:
+        """Whether it trained at all."""
+        return bool(self.record.cost.get("steps"))
+
+    @property
+    def diverged(self) -> bool:
+        """Whether training came to nothing: it diverged, crashed on the way, or validates no better than a constant.
+
+        A run that somebody or something else stopped is none of these; it is incomplete.
+        """
+        if self.record.status == "done":
+            return not _learned(self.record)
+        return self.record.status == "diverged" or (self.record.status == "failed" and self.began)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a result, a good or a bad one."""
+        return self.record.status == "done" or self.diverged
+
+
+def _learned(record: Record) -> bool:
+    """Validation above the majority class, or above an empty translation."""
+    metrics = record.metrics
+    if record.task == "translation":
+        return not metrics.get("val/bleu", 1.0) <= 0.0
+    return not metrics.get("val/accuracy", 1.0) <= metrics.get("val/accuracy/baseline=majority", 0.0)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A job of a sweep that has left no record."""
+
+    folder: Path
+    overrides: tuple[str, ...]
+    status: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The runs that were asked for; of a sweep also its folder, and the jobs that are `planned`."""
+
+    name: str
+    entries: list[Entry]
+    sweep: Path | None = None
+    planned: tuple[Planned, ...] = ()
+
+
+def of_sweep(root: Path, name: str) -> Selection:
+    """All runs in `outputs/sweeps/NAME`, and the jobs its ledger plans. InputError: no such sweep, no runs in it."""
+    folder = root / SWEEPS / name
+    if not folder.is_dir() or not name:
+        there = sorted(one.name for one in (root / SWEEPS).glob("*") if one.is_dir())
+        raise InputError(f"sweep={name} is not in {SWEEPS}: there are {nearest(name, there)}")
+    entries = [read(one) for one in _runs_in(folder)]
+    if not entries:
+        raise InputError(f"{SWEEPS}/{name} holds no run yet: its jobs leave {FILE} when they start")
+    return Selection(name, entries, folder, _planned(folder))
+
+
+def of_folders(asked: str | Sequence[str]) -> Selection:
+    """Runs by glob patterns and folders, of runs or of sweeps. InputError: one that matches no run."""
+    patterns = asked.split(",") if isinstance(asked, str) else list(asked)
+    folders = dict.fromkeys(one for pattern in patterns for one in _matched(pattern.strip()))
+    return Selection("runs", [read(one) for one in folders])
+
+
+def read(folder: Path) -> Entry:
+    """The run of a folder."""
+    return Entry(folder, Record.read(folder))
+
+
+def _matched(pattern: str) -> list[Path]:
+    found = [Path(one) for one in sorted(glob.glob(pattern))]  # noqa: PTH207 (Path.glob takes no absolute pattern)
+    runs = [run for one in found for run in ([one] if (one / FILE).exists() else _runs_in(one))]
+    if not runs:
+        raise InputError(f"runs={pattern} matches no folder with a {FILE}: name folders of runs, or a pattern of them")
+    return [one.resolve() for one in runs]
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    return sorted(path.parent for path in folder.glob(f"*/{FILE}") if path.parent.name != SUPERSEDED)
+
+
+def _planned(folder: Path) -> tuple[Planned, ...]:
+    try:
+        jobs = json.loads((folder / LEDGER).read_text(encoding="utf-8"))["jobs"]
+    except FileNotFoundError:
+        return ()  # a sweep that another launcher ran, or a copy of its runs alone
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder / LEDGER} is damaged: {error}") from error
+    named = ((folder / job["folder"], tuple(job["overrides"]), job["status"]) for job in jobs)
+    return tuple(Planned(*one) for one in named if not (one[0] / FILE).exists())
