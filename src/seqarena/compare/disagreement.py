@@ -1,0 +1,101 @@
+"""The test examples on which models differ most, read from the runs' `examples.parquet`, for people to look at."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seqarena.compare.statistics import bleu_score
+from seqarena.errors import InputError
+
+FILE = "examples.parquet"
+SHOWN = 60
+"""Examples that a page holds."""
+LONGEST = 4000
+"""Characters of a text that are shown; the rest is counted."""
+COLUMNS = ("id", "length", "text", "label", "source", "reference", "prediction", "bleu_statistics")
+
+Example = dict[str, Any]
+
+
+def examples(folders: Mapping[str, Sequence[Path]], shown: int = SHOWN) -> list[Example]:
+    """The `shown` examples with the most disagreement, by group key; `folders` are the runs of each group.
+
+    Only examples that every run answered count. Runs without the file are passed over.
+    """
+    tables = {key: [_read(one) for one in runs if (one / FILE).exists()] for key, runs in folders.items()}
+    tables = {key: runs for key, runs in tables.items() if runs}
+    if not tables:
+        return []
+    ids = sorted(set.intersection(*(set(one["id"].to_pylist()) for runs in tables.values() for one in runs)))
+    ordered = {key: [_aligned(one, ids) for one in runs] for key, runs in tables.items()}
+    first = next(iter(ordered.values()))[0]
+    found = _translations(ordered, shown) if "source" in first.column_names else _classifications(ordered, shown)
+    return [_shortened(one) for one in found]
+
+
+def _read(folder: Path) -> pa.Table:
+    try:
+        schema = pq.read_schema(folder / FILE)
+        return pq.read_table(folder / FILE, columns=[name for name in COLUMNS if name in schema.names])
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{folder / FILE} is damaged: {error}") from error
+
+
+def _aligned(table: pa.Table, ids: Sequence[Any]) -> pa.Table:
+    at = {one: place for place, one in enumerate(table["id"].to_pylist())}
+    return table.take(pa.array([at[one] for one in ids], pa.int64()))
+
+
+def _classifications(tables: Mapping[str, Sequence[pa.Table]], shown: int) -> list[Example]:
+    """Each group's most frequent answer over its seeds, and how many seeds gave it."""
+    answers = {
+        key: list(zip(*(one["prediction"].to_pylist() for one in runs), strict=True)) for key, runs in tables.items()
+    }
+    first = next(iter(tables.values()))[0].select(["id", "length", "text", "label"]).to_pylist()
+    found = []
+    for place, row in enumerate(first):
+        guess = {key: [*Counter(said[place]).most_common(1)[0], len(said[place])] for key, said in answers.items()}
+        every = [one for said in answers.values() for one in said[place]]
+        groups = _apart([one[0] for one in guess.values()])
+        found.append({**row, "guess": guess, "disagreement": groups, "_seeds": _apart(every)})
+    found.sort(key=lambda one: (-one["disagreement"], -one.pop("_seeds"), one["id"]))
+    return found[:shown]
+
+
+def _apart(answers: Sequence[Any]) -> float:
+    """Which part does not give the most common answer."""
+    return 1 - Counter(answers).most_common(1)[0][1] / len(answers)
+
+
+def _translations(tables: Mapping[str, Sequence[pa.Table]], shown: int) -> list[Example]:
+    """Each group's first run, chosen by the spread of sentence BLEU, shown with sentence chrF from 0 to 100."""
+    from sacrebleu.metrics import CHRF  # takes a while to import
+
+    scored = np.stack([bleu_score(np.stack(runs[0]["bleu_statistics"].to_pylist())) for runs in tables.values()])
+    chosen = np.argsort(-(scored.max(0) - scored.min(0)), kind="stable")[:shown]
+    rows = next(iter(tables.values()))[0].select(["id", "length", "source", "reference"]).take(chosen).to_pylist()
+    said = {key: runs[0]["prediction"].take(pa.array(chosen)).to_pylist() for key, runs in tables.items()}
+    measure, found = CHRF(), []
+    for place, row in enumerate(rows):
+        hypotheses = {key: texts[place] for key, texts in said.items()}
+        overlap = {key: round(measure.sentence_score(one, [row["reference"]]).score) for key, one in hypotheses.items()}
+        spread = (max(overlap.values()) - min(overlap.values())) / 100
+        found.append({**row, "hypotheses": hypotheses, "overlap": overlap, "disagreement": spread})
+    return sorted(found, key=lambda one: (-one["disagreement"], one["id"]))
+
+
+def _shortened(example: Example) -> Example:
+    """The same with texts of at most `LONGEST` characters."""
+    texts: Example = {name: _cut(example[name]) for name in ("text", "source", "reference") if name in example}
+    if "hypotheses" in example:
+        texts["hypotheses"] = {key: _cut(one) for key, one in example["hypotheses"].items()}
+    return example | texts
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST:,} characters more)"
