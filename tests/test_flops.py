@@ -11,8 +11,9 @@ from torch import nn
 from seqarena.data.batch import Batch
 from seqarena.data.examples import classification_batch, translation_batch
 from seqarena.flops import average_batch, flops_per_token, parameters, training_flops
+from seqarena.models.convs2s import ConvS2SDecoder, ConvS2SEncoder
 from seqarena.models.recurrent import RecurrentDecoder, RecurrentEncoder
-from seqarena.models.textcnn import TextCNNEncoder
+from seqarena.models.textcnn import TextCNNDecoder, TextCNNEncoder
 from seqarena.models.transformer import TransformerDecoder, TransformerEncoder
 from seqarena.recomputation import recompute_layers
 from seqarena.runs import build
@@ -69,11 +70,44 @@ def feedforward(tokens: int, hidden: int) -> int:
 HEAD = 2 * D * C
 
 
-def test_lstm() -> None:
+@pytest.mark.parametrize(("cell", "gates"), [("lstm", 4), ("gru", 3), ("rnn", 1)])
+def test_recurrent(cell: str, gates: int) -> None:
     units = D // 2
-    by_hand = 2 * S * 2 * (4 * units) * (D + units) + HEAD
-    task = classifier(RecurrentEncoder("lstm", D, 1, True, 0.0, False, False))
+    by_hand = 2 * S * 2 * (gates * units) * (D + units) + HEAD
+    task = classifier(RecurrentEncoder(cell, D, 1, True, 0.0, False, False))
     assert flops_per_token(task, texts()) * S == by_hand
+
+
+@pytest.mark.parametrize(("cell", "gates", "memories"), [("lstm", 4, 2), ("gru", 3, 1), ("rnn", 1, 1)])
+def test_recurrent_translation(cell: str, gates: int, memories: int) -> None:
+    """Without feeding: both recurrences, the bridge, products with the source, their sum, the attentional vector."""
+    encoder = RecurrentEncoder(cell, D, 1, False, 0.0, False, False)
+    decoder = RecurrentDecoder(cell, D, 1, "dot", False, 0.0, False, False)
+    looking = 2 * 2 * T * S * D + 2 * T * 2 * D * D
+    by_hand = 2 * (S + T) * gates * D * 2 * D + 2 * D * memories * D + looking + 2 * T * D * V
+    assert flops_per_token(translator(encoder, decoder), pairs()) * (S + T) == pytest.approx(by_hand)
+
+
+def gated_layers(queries: int) -> int:
+    """Of a convolutional decoder: a gated convolution of width 3, a query, its products with the source, their sum."""
+    return 2 * queries * 3 * D * 2 * D + 2 * queries * D * D + 2 * 2 * queries * S * D
+
+
+def test_convs2s() -> None:
+    options = {"width": 3, "positions_kind": "learned", "max_positions": 99, "dropout": 0.0}
+    encoder = ConvS2SEncoder(dim=D, layers=2, attention_layers=2, residual=True, norm=False, **options)  # type: ignore[arg-type]
+    decoder = ConvS2SDecoder(dim=D, layers=2, residual=True, norm=False, **options)  # type: ignore[arg-type]
+    reading = 2 * (2 * S * 3 * D * 2 * D)
+    assert flops_per_token(classifier(encoder), texts()) * S == reading + HEAD
+    by_hand = reading + 2 * gated_layers(T) + 2 * T * D * V
+    assert flops_per_token(translator(encoder, decoder), pairs()) * (S + T) == pytest.approx(by_hand)
+
+
+def test_textcnn_translation() -> None:
+    encoder = TextCNNEncoder(D, 1, [3, 4, 5], 0.0, False, False)
+    task = translator(encoder, TextCNNDecoder(D, 2, 3, 0.0, True, False))
+    by_hand = sum(2 * S * width * D * (D // 3) for width in (3, 4, 5)) + 2 * gated_layers(T) + 2 * T * D * V
+    assert flops_per_token(task, pairs()) * (S + T) == pytest.approx(by_hand)
 
 
 def test_textcnn() -> None:

@@ -66,7 +66,7 @@ class TimeLimit(L.Callback):
         """Tell the record how far training came."""
         minutes = self._throughput.seconds() / 60
         self._account |= {"reached": minutes, "steps": trainer.global_step}
-        if minutes < self._account["target"]:
+        if minutes < self._account["target"] and trainer.is_global_zero:
             log.warning(
                 "training ended after %.2f of %g minutes, at step %d: trainer.max_steps or early stopping came first",
                 *(minutes, self._account["target"], trainer.global_step),

@@ -77,13 +77,12 @@ class Ladder:
         self._found: dict[int, Fit | InputError] = {}
 
     def from_(self, number: int) -> Fit:
-        """The first that can be built, from `number` up. InputError: what the last of many in a row said."""
-        refusal = InputError("")
+        """The first that can be built, from `number` up. InputError: many in a row cannot, and what it said itself."""
         for candidate in range(number, number + REFUSED):
-            found = self._try(candidate)
-            if isinstance(found, Fit):
+            if isinstance(found := self._try(candidate), Fit):
                 return found
-            refusal = found
+        refusal = self._try(number)
+        assert isinstance(refusal, InputError)
         raise refusal
 
     def _try(self, number: int) -> Fit | InputError:
