@@ -119,7 +119,8 @@ class Curve:
 class Block:
     """Runs that may be compared: the same data, tokenizer, metric signature, decoding, budget and code.
 
-    `more_is_better` is None of a metric with no such direction. `conditions` is what they share, `comparisons` the size
+    `more_is_better` is None of a metric with no such direction. With `ratio` (speed, memory, time, sizes) differences
+    and their limits are a / b, and halves are of its logarithm. `conditions` is what they share, `comparisons` the size
     of the family that decisions are corrected over, `alpha` its error; `notes` are warnings about these runs. `trends`
     gives, by axis and group, by how much the metric changes from the first bucket to the last (a linear trend).
     """
@@ -130,6 +131,7 @@ class Block:
     metric: str
     more_is_better: bool | None
     factor: float
+    ratio: bool
     examples: int
     alpha: float
     comparisons: int
@@ -159,7 +161,7 @@ class Banner:
 
 @dataclass(frozen=True)
 class Part:
-    """One quantity of a rule and its bound: `holds`, `fails` or `open`."""
+    """One quantity of a rule and its bound: `holds`, `fails` or `open`. It holds `above` the bound, or else below."""
 
     text: str
     value: float | None
@@ -168,6 +170,7 @@ class Part:
     bound: float
     outcome: str
     note: str = ""
+    above: bool = True
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,11 @@ def _versions(entry: Entry) -> str | None:
     return ", ".join(f"{name} {number}" for name, number in sorted(entry.record.versions.items()))
 
 
-def _machine(entry: Entry) -> str | None:
-    machine, data = entry.record.machine, entry.record.config.get("data", {})
-    parts = (machine.get("gpus") or machine.get("cpu"), machine.get("threads"), machine.get("ranks"))
+def machine(entry: Entry) -> str:
+    """What speed and memory depend on beside the model: processor, threads, ranks and the size of batches."""
+    found, data = entry.record.machine, entry.record.config.get("data", {})
+    processor = ", ".join(found.get("gpus") or []) or found.get("cpu")
+    parts = (processor, found.get("threads"), found.get("ranks"))
     shape = (data.get("batch_tokens"), data.get("batch_examples"))
     return f"{parts[0]}, {parts[1]} threads, {parts[2]} ranks, batches of {shape[0]} tokens and {shape[1]} examples"
 
@@ -83,7 +85,7 @@ def conditions(entry: Entry, metric: Metric, studied: Sequence[str]) -> Conditio
         found["test set"] = test_set(entry)
         found.pop("tokenizer", None)
     if metric.group in SPEED:
-        found["machine"] = _machine(entry)
+        found["machine"] = machine(entry)
     return found
 
 
@@ -164,7 +166,7 @@ def machines(entries: Sequence[Entry]) -> list[Banner]:
     """A banner where costs were measured on several machines; scores may be compared all the same."""
     values: dict[str, list[str]] = {}
     for entry in entries:
-        values.setdefault(_machine(entry) or "", []).append(entry.record.run)
+        values.setdefault(machine(entry), []).append(entry.record.run)
     if len(values) < 2:
         return []
     told = "; ".join(f"{value} ({len(runs)})" for value, runs in values.items())

@@ -1,0 +1,160 @@
+"""What the tables of a comparison say, as rows of plain text: the groups of a block, and its pairs."""
+
+import math
+from dataclasses import dataclass
+
+from seqarena.compare.comparison import Block, GroupSummary, PairSummary, Score
+from seqarena.compare.wording import short
+
+COSTS = {
+    "parameters/total": "parameters",
+    "flops/per_token_forward": "FLOP/token",
+    "speed/tokens_per_s": "tokens/s",
+    "memory/peak_mib": "MiB",
+    "cost/train_seconds": "seconds",
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table: its title, column heads, which columns hold numbers, and the cells."""
+
+    title: str
+    heads: tuple[str, ...]
+    numbers: tuple[int, ...]
+    cells: tuple[tuple[str, ...], ...]
+
+
+def leaderboard(block: Block) -> Rows:
+    """A row a group, best first: score, interval, runs, costs."""
+    shown = {key: name for key, name in COSTS.items() if any(key in group.costs for group in block.groups)}
+    heads = (block.data, block.metric, "95 % interval", "runs", *shown.values())
+    cells = tuple(
+        (group.label, *_scored(block, group.score), _counted(group), *(_cost(group.costs.get(key)) for key in shown))
+        for group in block.groups
+    )
+    return Rows(block.title, heads, tuple(range(1, len(heads))), cells)
+
+
+def _scored(block: Block, score: Score | None) -> tuple[str, str]:
+    if score is None:
+        return "–", "no finished run"
+    if score.low is None or score.high is None:
+        return fixed(score.value * block.factor, 1), score.note
+    digits = decimals((score.high - score.low) / 2 * block.factor)
+    return fixed(score.value * block.factor, digits), _limits(score.low, score.high, block.factor, digits)
+
+
+def _counted(group: GroupSummary) -> str:
+    missing = f", {group.missing} missing" if group.missing else ""
+    diverged = group.counted - group.converged
+    return f"{group.counted}{f' ({diverged} diverged)' if diverged else ''}{missing}"
+
+
+def _cost(cost: Score | None) -> str:
+    return short(None if cost is None else cost.value)
+
+
+def pairs(block: Block) -> Rows:
+    """A row a pair: both values, difference with interval, what makes it wide, p, and the decision."""
+    heads = (
+        "A",
+        "B",
+        "A",
+        "B",
+        "A / B" if block.ratio else "diff",
+        "95 % interval",
+        "seeds ±",
+        "examples ±",
+        "p",
+        "decision",
+    )
+    cells = tuple(_pair(block, pair) for pair in block.pairs)
+    return Rows(heading(block), heads, tuple(range(2, 9)), cells)
+
+
+def heading(block: Block) -> str:
+    """What the pairs are about, and how they are decided."""
+    metric = block.metric.removeprefix("test/")
+    on = f"{metric} on {block.examples:,} examples" if block.examples else metric
+    corrected = f"decisions corrected over {block.comparisons} comparison{'s' * (block.comparisons != 1)} (Holm)"
+    return f"{on}; intervals are per pair, {corrected}"
+
+
+def _pair(block: Block, pair: PairSummary) -> tuple[str, ...]:
+    decision = pair.decision + (f"; {pair.note}" if pair.note else "")
+    if pair.difference is None:
+        return (
+            pair.a,
+            pair.b,
+            *(_value(block, one) for one in (pair.a_value, pair.b_value)),
+            "",
+            "",
+            "",
+            "",
+            "",
+            decision,
+        )
+    times = block.factor
+    half = 0.0 if pair.low is None or pair.high is None else (pair.high - pair.low) / 2 * times
+    digits = decimals(half)
+    return (
+        pair.a,
+        pair.b,
+        _value(block, pair.a_value),
+        _value(block, pair.b_value),
+        fixed(pair.difference * times, digits, sign=not block.ratio),
+        "" if pair.low is None or pair.high is None else _limits(pair.low, pair.high, times, digits),
+        "" if pair.seeds_half is None else fixed(pair.seeds_half * times, digits),
+        "" if pair.examples_half is None else fixed(pair.examples_half * times, digits),
+        "" if pair.p is None else p_value(pair.p),
+        decision,
+    )
+
+
+def _value(block: Block, value: float | None) -> str:
+    if value is None:
+        return "–"
+    return fixed(value * block.factor, 1 if block.factor != 1 or abs(value) >= 10 else 4)
+
+
+def converged(block: Block) -> str:
+    """How many trainings converged, and how many would at least."""
+    told = [
+        f"{one.label} {one.converged} of {one.counted} (at least {one.rate_low:.0%})".replace("%", " %")
+        for one in block.groups
+        if one.counted
+    ]
+    return f"converged: {', '.join(told)}" if told else ""
+
+
+def given_converged(block: Block) -> list[str]:
+    """Beside the headline over all runs, the mean of those that converged."""
+    found = []
+    for group in block.groups:
+        if group.given_converged is not None:
+            value, limits = _scored(block, group.given_converged)
+            found.append(f"{group.label}, given that training converged: {value} {limits}")
+    return found
+
+
+def decimals(half: float) -> int:
+    """So many that the half-width shows two digits."""
+    if half <= 0 or not math.isfinite(half):
+        return 1
+    return min(max(1 - math.floor(math.log10(half)), 0), 6)
+
+
+def fixed(value: float, digits: int, sign: bool = False) -> str:
+    """A number with so many decimals, never minus zero."""
+    told = f"{value:{'+' if sign else ''},.{digits}f}"
+    return told.lstrip("+-") if float(told.replace(",", "")) == 0 else told
+
+
+def p_value(p: float) -> str:
+    """Three decimals."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _limits(low: float, high: float, times: float, digits: int) -> str:
+    return f"[{fixed(low * times, digits)}, {fixed(high * times, digits)}]"

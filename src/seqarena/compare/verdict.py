@@ -1,0 +1,192 @@
+"""The verdict on a sweep's claim: its rules decided by intervals over seeds and examples, corrected over all rules."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from seqarena.compare.bounds import HOLDS, OPEN, Bounded, p_values, rule_outcome
+from seqarena.compare.comparison import Part, RuleOutcome, Verdict
+from seqarena.compare.decisions import SEEDS
+from seqarena.compare.pool import Members, Pool
+from seqarena.compare.statistics import ALPHA, holm
+from seqarena.compare.terms import Cell, Claim, bounded, claims, obstacle, value_of
+from seqarena.errors import InputError
+from seqarena.sweep.metrics import Metric, parse
+from seqarena.sweep.overrides import written
+from seqarena.sweep.question import Question
+from seqarena.sweep.rules import Equal, Rule
+
+SUPPORTED, REFUTED, UNDECIDED = "supported", "refuted", "undecided"
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A rule with its claims and their estimates; `open` says why it cannot be decided, if it cannot."""
+
+    side: str
+    rule: Rule
+    parts: tuple[Part, ...]
+    p_holds: float
+    p_fails: float
+
+
+def verdict(question: Question, pools: Sequence[Pool], alpha: float = ALPHA) -> Verdict:
+    """Decide the rules of a sweep file from its runs; the pools are in order of size."""
+    asked = [(side, rule) for side in (SUPPORTED, REFUTED) for rule in getattr(question, side)]
+    judged = [_judge(side, rule, question, pools, alpha) for side, rule in asked]
+    corrected = holm([min(one.p_holds, one.p_fails) for one in judged])
+    rules = [
+        RuleOutcome(
+            side=one.side,
+            text=told(one.rule),
+            metric=one.rule.metric,
+            outcome=rule_outcome(one.p_holds, one.p_fails, q, alpha),
+            p=min(one.p_holds, one.p_fails),
+            adjusted=q,
+            parts=list(one.parts),
+        )
+        for one, q in zip(judged, corrected, strict=True)
+    ]
+    outcome = outcome_of(rules)
+    return Verdict(
+        outcome=outcome,
+        question=question.question,
+        claim=question.claim,
+        source=question.source,
+        cannot=question.cannot,
+        reason=_reason(outcome, rules),
+        rules=rules,
+    )
+
+
+def outcome_of(rules: Sequence[RuleOutcome]) -> str:
+    """supported if all rules of that side hold and none of the other does, refuted the other way round."""
+    supported = [rule.outcome for rule in rules if rule.side == SUPPORTED]
+    refuted = any(rule.outcome == HOLDS for rule in rules if rule.side == REFUTED)
+    all_hold = bool(supported) and all(one == HOLDS for one in supported)
+    if all_hold == refuted:
+        return UNDECIDED
+    return SUPPORTED if all_hold else REFUTED
+
+
+def _judge(side: str, rule: Rule, question: Question, pools: Sequence[Pool], alpha: float) -> _Judged:
+    combinations = _combinations(rule, question)
+    every: list[tuple[Claim, Metric]] = []
+    for combination in combinations:
+        cells = [_cell({**combination, **point}, rule.metric, question, pools) for point in rule.points()]
+        missing = [one for one in cells if isinstance(one, str)]
+        if missing:
+            part = Part(told(rule), None, None, None, 0.0, OPEN, missing[0])
+            return _Judged(side, rule, (part,), 1.0, 1.0)
+        found = [cell for cell in cells if isinstance(cell, Cell)]
+        metric = parse(rule.metric, found[0].pool.task)
+        every += [(claim, metric) for claim in claims(rule, found, metric)]
+    stopped = [(claim, why) for claim, metric in every if (why := obstacle(claim, metric))]
+    if stopped:
+        parts = tuple(Part(claim.text, None, None, None, claim.bound, OPEN, why) for claim, why in stopped)
+        return _Judged(side, rule, parts, 1.0, 1.0)
+    return _decided(side, rule, every, len(combinations) if isinstance(rule, Equal) else len(every), alpha)
+
+
+def _decided(side: str, rule: Rule, every: Sequence[tuple[Claim, Metric]], steps: int, alpha: float) -> _Judged:
+    """Both of all runs and of those alone that converged; where these differ nothing is decided."""
+    all_runs = [bounded(claim, metric) for claim, metric in every]
+    holds, fails = p_values(all_runs, steps)
+    notes = [_diverged(claim, metric) for claim, metric in every]
+    if any(notes):
+        given = _given_converged(every, steps)
+        holds, fails = max(holds, given[0]), max(fails, given[1])
+    parts = (_part(*claim, one, note, alpha) for claim, one, note in zip(every, all_runs, notes, strict=True))
+    return _Judged(side, rule, tuple(parts), holds, fails)
+
+
+def _given_converged(every: Sequence[tuple[Claim, Metric]], steps: int) -> tuple[float, float]:
+    for claim, metric in every:
+        if any(len(cell.pool.side(cell.members, metric).converged_at) < SEEDS for cell in claim.cells):
+            return 1.0, 1.0
+    return p_values([bounded(claim, metric, converged=True) for claim, metric in every], steps)
+
+
+def _diverged(claim: Claim, metric: Metric) -> str:
+    sides = {cell.members.label: cell.pool.side(cell.members, metric) for cell in claim.cells}
+    count, runs = sum(one.diverged for one in sides.values()), sum(one.runs.runs for one in sides.values())
+    return f"{count} of {runs} runs diverged" if count else ""
+
+
+def _part(claim: Claim, metric: Metric, found: Bounded, note: str, alpha: float) -> Part:
+    number, low, high = value_of(claim, metric, found)
+    bound = math.exp(claim.bound) if claim.ratio else claim.bound
+    return Part(claim.text, number, low, high, bound, found.outcome(alpha), note, claim.above)
+
+
+def _combinations(rule: Rule, question: Question) -> list[dict[str, Any]]:
+    """The values of the grid keys that a rule does not name, at each of which it is meant."""
+    named = {key for point in rule.points() for key in point}
+    free = [key for key in question.grid if key != question.over and key not in named]
+    return [dict(zip(free, values, strict=True)) for values in product(*(question.grid[key] for key in free))]
+
+
+def _cell(point: Mapping[str, Any], key: str, question: Question, pools: Sequence[Pool]) -> Cell | str:
+    """The runs and examples of a point; or what is missing of them."""
+    wanted = {name: written(one) for name, one in point.items() if name in question.grid}
+    strata = {name: str(one) for name, one in point.items() if name not in question.grid}
+    name = ", ".join(f"{key.rpartition('.')[2]} {one}" for key, one in (*wanted.items(), *strata.items()))
+    found = next(((place, pool, one) for place, pool in enumerate(pools) if (one := _members(pool, wanted))), None)
+    if found is None:
+        return f"there is no run at {name}"
+    place, pool, members = found
+    try:
+        metric = parse(key, pool.task)
+    except InputError as error:
+        return str(error)
+    if metric.axis:
+        strata = {metric.axis: metric.bucket}
+    for axis, bucket in strata.items():
+        at = dict(pool.examples.strata(axis)).get(bucket)
+        if at is None:
+            return f"no test example has {axis}={bucket}"
+        return Cell(name, pool, members, np.asarray(at), place)
+    return Cell(name, pool, members, None, place)
+
+
+def _members(pool: Pool, wanted: Mapping[str, str]) -> Members | None:
+    alike = [
+        one
+        for one in pool.members.values()
+        if all(one.factors.get(key, "").strip("'\"") == value.strip("'\"") for key, value in wanted.items())
+    ]
+    return max(alike, key=lambda one: len(one.entries), default=None)
+
+
+def told(rule: Rule) -> str:
+    """A rule as its file has it, on one line."""
+    kind = type(rule).__name__.lower().replace("atleast", "at_least")
+    parts = [f"{name}: {_told(one)}" for name, one in vars(rule).items() if name != "metric" and one not in ({}, False)]
+    return f"{kind}: {{{', '.join(parts)}}}"
+
+
+def _told(one: Any) -> str:
+    if isinstance(one, Mapping):
+        return "{" + ", ".join(f"{key}: {written(value)}" for key, value in one.items()) + "}"
+    if isinstance(one, tuple):
+        return f"[{', '.join(map(written, one))}]"
+    return f"{one:g}" if isinstance(one, float) else written(one)
+
+
+def _reason(outcome: str, rules: Sequence[RuleOutcome]) -> str:
+    """The deciding numbers in words: of the rules that decided, or of those that are open."""
+    side = REFUTED if outcome == REFUTED else SUPPORTED
+    deciding = [rule for rule in rules if rule.side == side and (rule.outcome == HOLDS) == (outcome != UNDECIDED)]
+    parts = [part for rule in deciding or rules for part in rule.parts]
+    return "; ".join(_numbers(part) for part in parts[:4]) + ("; and more" if len(parts) > 4 else "")
+
+
+def _numbers(part: Part) -> str:
+    note = f", {part.note}" if part.note else ""
+    if part.value is None:
+        return f"{part.text}: open{note}"
+    return f"{part.text}: {part.value:.4g} [{part.low:.4g}, {part.high:.4g}] against {part.bound:.4g}{note}"
