@@ -8,8 +8,6 @@ import base64
 import hashlib
 import json
 import math
-import os
-import tempfile
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -22,6 +20,7 @@ from markupsafe import Markup
 from seqarena.compare import data_view, findings, overview, verdict_view, views
 from seqarena.compare.comparison import Block, Comparison
 from seqarena.compare.disagreement import examples
+from seqarena.compare.files import replace
 from seqarena.compare.wording import num, short
 
 FILE = "index.html"
@@ -143,7 +142,8 @@ def render(template: str, /, **context: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(num=num, short=short, gap=_gap)
-    return environment.get_template(template).render(**context)
+    text = environment.get_template(template).render(**context)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # half a surrogate pair cannot be written
 
 
 def _gap(value: float, block: dict[str, Any]) -> str:
@@ -191,16 +191,3 @@ def _plotly(folder: Path) -> None:
     wanted, place = source.read_bytes(), folder / PLOTLY
     if not place.exists() or place.stat().st_size != len(wanted):
         replace(place, wanted.decode("utf-8"))
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a file as a whole: a browser that reads it sees the old one or the new one."""
-    descriptor, part = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            file.write(text)
-        Path(part).chmod(0o644)
-        Path(part).replace(path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise

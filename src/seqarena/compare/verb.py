@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from seqarena.compare import tables
+from seqarena.compare import page, tables
 from seqarena.compare.comparing import Options, compare, question_of
 from seqarena.compare.records import Selection, of_folders, of_sweep
 from seqarena.errors import InputError
@@ -27,6 +27,7 @@ def run(config: Any, root: Path, command: str) -> None:
     console.width = console.width if console.is_terminal else WIDTH
     tables.show(found, console)
     tables.write(found, folder)
+    page.write(found, folder, command)
     console.print(f"[dim]files[/]  {relative(folder)}", soft_wrap=True)
 
 

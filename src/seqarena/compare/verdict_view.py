@@ -12,6 +12,8 @@ SHARES = ("accuracy", "f1_macro")
 WORDS = {"holds": "holds", "fails": "does not hold", "open": "open"}
 CLEAR = 6
 """Percent of a ruler that a tick keeps away from the bound, which carries its own number."""
+REASONS = 4
+"""Sentences of a verdict; the table of the rules has them all."""
 MARGIN = 0.18
 """Room at both ends of a ruler, as a part of what it must show."""
 
@@ -21,22 +23,37 @@ def verdict(comparison: Comparison) -> dict[str, Any] | None:
     found = comparison.verdict
     if found is None:
         return None
-    rule = deciding(found)
+    rule = next(iter(decisive(found)), None)
     return {
         "outcome": found.outcome,
         "claim": found.claim.strip().rstrip("."),
         "source": found.source,
         "cannot": found.cannot,
-        "reason": unbroken(found.reason),
+        "reason": [_deciding(part, _factor(one)) for one in decisive(found) for part in one.parts][:REASONS],
         "rules": [_rule(one) for one in found.rules],
         "shown": _shown(rule) if rule else None,
     }
 
 
-def deciding(found: Verdict) -> RuleOutcome | None:
-    """The first rule that holds, else the first of those that would support; None without rules."""
-    holding = [rule for rule in found.rules if rule.outcome == "holds"]
-    return next(iter([*holding, *found.rules]), None)
+def decisive(found: Verdict) -> list[RuleOutcome]:
+    """The rules that decided; of an undecided claim those that would support it and do not hold."""
+    side = "refuted" if found.outcome == "refuted" else "supported"
+    wanted = [one for one in found.rules if one.side == side and (one.outcome == "holds") == (found.outcome == side)]
+    return wanted or found.rules
+
+
+def _deciding(part: Part, factor: float) -> dict[str, str]:
+    """What was measured against what, as words around the number."""
+    told = _told(part, factor)
+    if part.value is None:
+        return {"before": f"{part.text}: ", "number": "open", "after": f", {part.note}." if part.note else "."}
+    note = f"; {part.note}" if part.note else ""
+    against = f", against {'more' if part.above else 'less'} than {told['bound']} claimed"
+    return {
+        "before": f"{part.text}: ",
+        "number": told["value"],
+        "after": f" (95 % interval {told['interval']}){against}{note}.",
+    }
 
 
 def _factor(rule: RuleOutcome) -> float:
@@ -94,24 +111,17 @@ def ruler(part: Part, factor: float, side: str) -> dict[str, Any] | None:
     def at(value: float) -> float:
         return round(100 * (value - low) / (high - low), 2)
 
-    zone = _zone(part, factor)
+    side_text = f"{'supports' if side == 'supported' else 'refutes'}: {'above' if part.above else 'below'}"
     return {
         "value": at(points[0]),
         "low": at(points[1]),
         "high": at(points[2]),
         "bound": at(points[3]),
         "ticks": [(at(tick), text) for tick, text in ticks(low, high) if abs(at(tick) - at(points[3])) > CLEAR],
-        "zone": None if zone is None else [at(points[3]), 100.0] if zone == "above" else [0.0, at(points[3])],
-        "zone_text": f"{'supports' if side == 'supported' else 'refutes'}: {zone} {_num(part.bound, factor)}",
-        "above": zone == "above",
+        "zone": [at(points[3]), 100.0] if part.above else [0.0, at(points[3])],
+        "zone_text": f"{side_text} {_num(part.bound, factor)}",
+        "above": part.above,
     }
-
-
-def _zone(part: Part, factor: float) -> str | None:
-    """On which side of the bound the part holds, as far as its outcome tells."""
-    if part.value is None or part.outcome == "open" or part.value == part.bound:
-        return None
-    return "above" if (part.value > part.bound) == (part.outcome == "holds") else "below"
 
 
 def ticks(low: float, high: float) -> list[tuple[float, str]]:
