@@ -5,17 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict
 
 from seqarena.errors import InputError, explained
-from seqarena.record import taken
+from seqarena.limits import plain
+from seqarena.record import FILE, earlier
 
 RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
 """Where a launcher tells a process which one it is: the others write into the folder that the first has claimed."""
 
 
 class Claim(Callback):
-    """Called by Hydra before it makes the folder. With `fresh` no record may lie there, of whatever status."""
+    """Called by Hydra before it makes the folder. With `fresh` no record may lie there, not even an unfinished one."""
 
     def __init__(self, fresh: bool) -> None:
         self._fresh = fresh
@@ -25,13 +26,24 @@ class Claim(Callback):
         if any(os.environ.get(name, "0") != "0" for name in RANKS):
             return
         with explained(InputError):
-            claim(Path(config.hydra.run.dir).absolute(), self._fresh)
+            folder = Path(config.hydra.run.dir).absolute()
+            if self._fresh and (folder / FILE).exists():
+                raise InputError(f"{folder} holds a run already: choose another hydra.run.dir")
+            if not self._fresh:
+                earlier(folder, plain(without_hydra(config)))
+            claim(folder)
 
 
-def claim(folder: Path, fresh: bool) -> None:
-    """Make the folder. InputError: it holds a run, or cannot be made or written."""
-    if taken(folder, fresh):
-        raise InputError(f"{folder} holds a run already: choose another hydra.run.dir, or move it away")
+def without_hydra(config: DictConfig) -> DictConfig:
+    """The config as the command sees it."""
+    found = config.copy()
+    with open_dict(found):
+        found.pop("hydra", None)
+    return found
+
+
+def claim(folder: Path) -> None:
+    """Make the folder. InputError: it cannot be made or written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -7,6 +7,8 @@ HARMLESS = (
     r"The '\w+_dataloader' does not have many workers",
     r"It is recommended to use `self.log\(.*sync_dist=True",
     r".isinstance\(treespec, LeafSpec\)",
+    r"Checkpoint directory .* exists and is not empty",  # that of a run that goes on
+    r"You're resuming from a checkpoint that ended before the epoch ended",  # at the very batch: callbacks/resuming.py
     "TF32 acceleration on top of oneDNN",
 )
 """Beginnings of warnings, as patterns, that say nothing about this program."""

@@ -71,6 +71,8 @@ class Record:
     ledger: dict[str, Any] = field(default_factory=dict)
     data_report: dict[str, Any] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
+    resumed: list[str] = field(default_factory=list)
+    """When the run went on after an interruption."""
     schema: int = SCHEMA
 
     def write(self, folder: Path) -> None:
@@ -103,11 +105,42 @@ class Record:
         return record
 
 
-def taken(folder: Path, fresh: bool) -> bool:
-    """Whether a folder holds a run. Unless `fresh`, one that failed before it trained may be tried again there."""
+def earlier(folder: Path, config: dict[str, Any]) -> Record | None:
+    """The record of the same run, begun in this folder before and not finished; None where nothing has been trained.
+
+    InputError: the folder holds a finished run, or one of another config.
+    """
     if not (folder / FILE).exists():
-        return False
-    return fresh or Record.read(folder).status == "running" or (folder / "checkpoints").exists()
+        return None
+    found = Record.read(folder)
+    if found.status == "failed" and not (folder / "checkpoints").exists():
+        return None
+    if found.status in ("done", "diverged"):
+        raise InputError(f"{folder} holds a finished run already: choose another hydra.run.dir, or move it away")
+    if found.hashes.get("config") != config_hash(config):
+        raise InputError(
+            f"{folder} holds a run already, of another config ({differences(found.config, redacted(config))}): choose "
+            "another hydra.run.dir, move it away, or repeat its own command to go on with it"
+        )
+    return found
+
+
+def differences(one: Any, other: Any, shown: int = 3) -> str:
+    """Where two plain configs differ, as options: `model.dim=64 or 128, ...`."""
+    left, right = _flat(one), _flat(other)
+    names = [
+        name for name in {**left, **right} if left.get(name) != right.get(name) and name.split(".")[0] not in PLACES
+    ]
+    told = [f"{name}={left.get(name)} or {right.get(name)}" for name in names[:shown]]
+    return ", ".join(told) + (f" and {len(names) - shown} more" if len(names) > shown else "")
+
+
+def _flat(tree: Any, name: str = "") -> dict[str, Any]:
+    if not isinstance(tree, dict):
+        return {name: tree}
+    return {
+        key: value for part, inner in tree.items() for key, value in _flat(inner, f"{name}.{part}".strip(".")).items()
+    }
 
 
 def _parsed(path: Path) -> dict[str, Any]:

@@ -22,9 +22,11 @@ from seqarena.callbacks.loggers import loggers
 from seqarena.callbacks.mirror import Mirror
 from seqarena.callbacks.progress import progress
 from seqarena.callbacks.recorder import Recorder, machine
+from seqarena.callbacks.resuming import ResumePoints, point
 from seqarena.callbacks.throughput import Throughput
 from seqarena.data.module import DataModule
 from seqarena.device import prepare_cpu
+from seqarena.errors import InputError
 from seqarena.flops import average_batch, flops_per_token, parameters
 from seqarena.limits import plain
 from seqarena.preflight import check_config, check_data
@@ -32,7 +34,7 @@ from seqarena.quiet import quiet
 from seqarena.ranks import is_first
 from seqarena.rate_finder import PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
-from seqarena.record import begin, redacted, relative
+from seqarena.record import Record, begin, earlier, redacted, relative
 from seqarena.runs import build_data, build_task
 from seqarena.tasks.task import SequenceTask
 
@@ -108,11 +110,13 @@ def find_rate(config: DictConfig, folder: Path) -> float:
 def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
     """Train, choose by validation, test once; the record tells of it whatever happens."""
     quiet()
+    before = earlier(folder, plain(config))
     record = begin(folder, plain(config), overrides, Path(os.environ["SEQARENA_ROOT"]), machine())
-    with Recorder(folder, record) as recorder:
+    with Recorder(folder, record, before) as recorder:
         config, record.budget, data, task = prepare(config)
         if record.budget:
             record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
+        refuse_changed(before, data)
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
         throughput = Throughput(config.trainer.log_every, forward)
         recorder.describe(data, parameters(task), throughput)
@@ -143,20 +147,33 @@ def run(
     best = ModelCheckpoint(
         weights, "best", monitor=metric, mode=task.mode, save_weights_only=True, enable_version_counter=False
     )
-    last = ModelCheckpoint(weights, "last", enable_version_counter=False)
+    points = ResumePoints(weights)
     recent = LastWeights(weights / "recent", config.trainer.average) if config.trainer.average else None
-    callbacks = [*callbacks, best, last, *([recent] if recent else [])]
+    callbacks = [points, *callbacks, best, *([recent] if recent else [])]
     if config.trainer.early_stopping:
         callbacks.append(EarlyStopping(metric, mode=task.mode, patience=config.trainer.early_stopping))
     trainer = make_trainer(config, folder, callbacks, watchers)
     most = config.data.batch_tokens * config.trainer.accumulate * trainer.world_size
     log.info("an optimizer step reads %d padded tokens at the most, over %d ranks", most, trainer.world_size)
-    trainer.fit(task, datamodule=data)
+    if (start := point(weights)) is not None:
+        log.info("going on from %s", start)
+    trainer.fit(task, datamodule=data, ckpt_path=start, weights_only=True)
+    trainer.save_checkpoint(weights / "last.ckpt", weights_only=True)
     choose(task, trainer, data, weights / "best.ckpt", recent)
     if recent and trainer.is_global_zero:
         shutil.rmtree(weights / "recent", ignore_errors=True)  # not there after less than an epoch
     task.load_state_dict(torch.load(weights / "best.ckpt", weights_only=True)["state_dict"])
     trainer.test(task, datamodule=data, verbose=False)
+    if trainer.is_global_zero:
+        points.forget()
+
+
+def refuse_changed(before: Record | None, data: DataModule) -> None:
+    """A run that goes on must go on with the data that it began with."""
+    known = before.hashes if before is not None else {}
+    changed = [name for name, value in data.hashes().items() if name in known and known[name] != value]
+    if changed:
+        raise InputError(f"{' and '.join(changed)} changed since this run began: begin another in a new hydra.run.dir")
 
 
 def choose(task: SequenceTask, trainer: L.Trainer, data: DataModule, best: Path, recent: LastWeights | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import lightning as L
 import pyarrow.parquet as pq
 import torch
+from filelock import FileLock, Timeout
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from seqarena.budget.account import told
@@ -17,9 +18,9 @@ from seqarena.data.module import DataModule
 from seqarena.errors import Diverged, InputError
 from seqarena.evaluation import Evaluation
 from seqarena.ranks import is_first
-from seqarena.record import Record, now, processor, taken
+from seqarena.record import Record, now, processor
 
-EXAMPLES = "examples.parquet"
+EXAMPLES, LOCK = "examples.parquet", ".lock"
 
 log = logging.getLogger(__name__)
 
@@ -27,19 +28,27 @@ log = logging.getLogger(__name__)
 class Recorder(L.Callback):
     """Writes `record.json` at the start, at each validation and at the end, and `examples.parquet` after the test.
 
-    It is also a context: how its block is left is the run's status. The first rank alone writes. A folder that holds a
-    record already is an InputError. The module it watches has `evaluations` by split and `is_best()`.
+    It is also a context: how its block is left is the run's status. The first rank alone writes, and holds the folder's
+    lock meanwhile. `before` is the record of the same run up to an interruption. The module it watches has
+    `evaluations` by split and `is_best()`.
     """
 
-    def __init__(self, folder: Path, record: Record) -> None:
+    def __init__(self, folder: Path, record: Record, before: Record | None = None) -> None:
         self.record, self._folder = record, folder
+        self._lock = FileLock(folder / LOCK)
+        if before is not None:
+            record.started, record.metrics = before.started, before.metrics
+            record.resumed = [*before.resumed, now()]
         self._throughput: Throughput | None = None
         self._writes = is_first()
         self._tested: dict[str, float] = {}
 
     def __enter__(self) -> "Recorder":
-        if self._writes and taken(self._folder, fresh=False):
-            raise InputError(f"{self._folder} holds a run already: choose another hydra.run.dir, or move it away")
+        if self._writes:
+            try:
+                self._lock.acquire(blocking=False)
+            except Timeout as error:
+                raise InputError(f"{self._folder} is in use by another run: choose another hydra.run.dir") from error
         self._write()
         told = self.record
         log.info("started %s: model=%s data=%s seed=%s", told.run, told.model, told.data, told.seed)
@@ -55,6 +64,7 @@ class Recorder(L.Callback):
         self.record.finished = now()
         self._measure()
         self._write()
+        self._lock.release()
         unexpected = self.record.status == "failed" and not isinstance(error, InputError)
         told = self.record.error or {"type": "all is written to", "message": str(self._folder)}
         log.info("%s: %s: %s", self.record.status, *told.values(), exc_info=error if unexpected else None)

@@ -88,8 +88,10 @@ class Throughput(L.Callback):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """The cost so far, so that a resumed run goes on counting."""
-        return vars(self._cost).copy()
+        """The cost so far, so that a resumed run goes on counting; of an open stretch, this rank's part."""
+        total = Tally(**vars(self._cost))
+        total.add(self._open)
+        return vars(total)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what a checkpoint holds."""

@@ -10,6 +10,7 @@ from typing import Any
 import lightning as L
 import numpy as np
 import pyarrow as pa
+import torch
 from torch.utils.data import DataLoader
 
 from seqarena.data.augmentation import Noise, Reading
@@ -78,6 +79,7 @@ def loader(examples: Examples, options: BatchOptions, seed: int | None, rank: in
         sampler=TokenBatches(lengths_N, options.tokens, options.examples, seed, rank, ranks, classes_N),
         batch_size=None,
         num_workers=options.workers,
+        generator=torch.Generator(),  # a loader draws a number for its workers, which must not come out of the model's
         persistent_workers=options.workers > 0,
     )
 
@@ -101,6 +103,7 @@ class DataModule(L.LightningDataModule):
         self.baselines = (*source.shortcuts, *preparation.baselines)
         """Columns with labels to score beside the model's: rules of thumb and simple models."""
         self._splits: dict[str, Examples] = {}
+        self._begin: dict[str, int] | None = None
 
     def prepare_data(self) -> None:
         """Make the cache entry (once a machine)."""
@@ -154,8 +157,24 @@ class DataModule(L.LightningDataModule):
         return loader(self._splits[split], self._batches, seed, rank, ranks)
 
     def train_dataloader(self) -> DataLoader:
-        """Training batches, shuffled by (seed, epoch)."""
-        return self._loader("train", self._batches.seed)
+        """Training batches, shuffled by (seed, epoch); a resumed epoch begins after those that are done."""
+        found = self._loader("train", self._batches.seed)
+        if self._begin is not None:
+            found.sampler.load_state_dict(self._begin)  # type: ignore[attr-defined]
+            self._begin = None
+        return found
+
+    def state_dict(self) -> dict[str, int]:
+        """How far training has got: the epoch, and the batches of it that are done on each rank."""
+        loop = self.trainer.fit_loop  # type: ignore[union-attr]
+        return {
+            "epoch": loop.epoch_progress.current.processed,
+            "taken": loop.epoch_loop.batch_progress.current.completed,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+        """Where the next training loader is to begin."""
+        self._begin = state_dict
 
     def val_dataloader(self) -> DataLoader:
         """Validation batches, each example once."""

@@ -11,6 +11,10 @@ SUPERSEDED = "superseded"
 """Folder of a sweep where attempts lie that another took the place of: nothing is deleted."""
 
 
+RESUME = Path("checkpoints") / "resume.ckpt"
+"""From where a job that was interrupted goes on, in its folder."""
+
+
 @dataclass
 class Job:
     """`status` is queued, running, done, failed, diverged or interrupted; times are seconds since 1970."""
@@ -49,8 +53,8 @@ class Job:
     def resume(self, retry: str | None) -> None:
         """Decide from the folder whether the job is to be run: what is done or diverged is not run again.
 
-        A record of another config (a default has changed), of an interrupted run, or of a failed one that is to be
-        retried makes way: its folder is moved to `superseded`.
+        One that was interrupted, or has failed and is to be retried, goes on in its folder from where it was. If it had
+        not got that far, or its config is another now (a default has changed), its folder is moved to `superseded`.
         """
         self.look()
         if self.status == "queued":
@@ -58,9 +62,11 @@ class Job:
             return
         same = Record.read(self.folder).hashes.get("config") == self.config_hash
         again = ("running", "interrupted", *(("failed",) if retry == "failed" else ()))
-        if not same or self.status in again:
+        if same and self.status not in again:
+            return
+        if not same or not (self.folder / RESUME).exists():
             self._set_aside()
-            self.status, self.message, self.metrics = "queued", "", {}
+        self.status, self.message, self.metrics = "queued", "", {}
 
     def _set_aside(self) -> None:
         if not self.folder.exists() or not any(self.folder.iterdir()):

@@ -68,6 +68,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
         """The optimizer step of the last validation."""
         self._validated: list[float] = []
         self._plateau: ReduceLROnPlateau | None = None
+        self._resumed: dict[str, Any] | None = None
         self._findings: list[Finding] = []
         self._targets = 0
         self._loss_since: Tensor | float = 0.0
@@ -188,14 +189,31 @@ class SequenceTask(L.LightningModule, Generic[B]):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step", "frequency": 1}}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep what plateau has seen."""
-        if self._plateau is not None:
-            checkpoint["plateau"] = self._plateau.state_dict()
+        """Keep what has been validated, what is not logged yet, and what plateau has seen."""
+        checkpoint["task"] = {
+            "validated": self._validated,
+            "validated_step": self.validated_step,
+            "logged": self.logged,
+            "logged_step": self._logged,
+            "loss_since": float(self._loss_since),
+            "targets_since": self._targets_since,
+            "plateau": None if self._plateau is None else self._plateau.state_dict(),
+        }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Go on from what plateau has seen."""
+        """Keep it until training starts: the optimizers are made after this."""
+        self._resumed = checkpoint["task"]
+
+    def on_train_start(self) -> None:
+        """Go on from what was kept."""
+        if self._resumed is None:
+            return
+        kept, self._resumed = self._resumed, None
+        self._validated, self.validated_step = list(kept["validated"]), kept["validated_step"]
+        self.logged, self._logged = dict(kept["logged"]), kept["logged_step"]
+        self._loss_since, self._targets_since = kept["loss_since"], kept["targets_since"]
         if self._plateau is not None:
-            self._plateau.load_state_dict(checkpoint["plateau"])
+            self._plateau.load_state_dict(kept["plateau"])
 
 
 def _gathered(findings: list[Finding]) -> list[Finding]:

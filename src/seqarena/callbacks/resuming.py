@@ -1,0 +1,109 @@
+"""Points from which an interrupted run goes on exactly: the same batches, the same random numbers, the same weights.
+
+A point is saved at the start of a batch, when nothing is half done: the last step is over, logged and scheduled, and no
+gradients are gathered. Lightning's own loops go on from there as after a crash; the data begins its epoch after the
+batches that are done (data/module.py), and each rank gets its own random state back.
+"""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+log = logging.getLogger(__name__)
+
+LAST, BEFORE = "resume.ckpt", "resume-before.ckpt"
+"""The newest point, and the one before it, in case the newest is damaged."""
+
+EVERY = 600.0
+"""Seconds after which a point is saved even without a validation."""
+
+
+class ResumePoints(L.Callback):
+    """Saves a point after each validation, and every ten minutes; `forget` deletes them once the run is over."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._due, self._saved = False, time.monotonic()
+        self._random: list[dict[str, Any]] = []
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """The next batch begins with a point."""
+        self._due = True
+
+    def on_train_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Go on with the random numbers of the point that was loaded; save another if it is time."""
+        if self._random:
+            _set_random_state(self._random[trainer.global_rank])
+            self._random = []
+        late = trainer.strategy.broadcast(time.monotonic() - self._saved > EVERY)
+        if (self._due or late) and batch_idx % trainer.accumulate_grad_batches == 0:
+            self._save(trainer)
+
+    def _save(self, trainer: L.Trainer) -> None:
+        """Whole under a temporary name, safe on the disk, then renamed: no crash leaves less than one good point."""
+        self._due, self._saved = False, time.monotonic()
+        part = self._folder / f"{LAST}.part"
+        trainer.save_checkpoint(part)
+        if trainer.is_global_zero:
+            if (self._folder / LAST).exists():
+                (self._folder / LAST).replace(self._folder / BEFORE)
+            part.replace(self._folder / LAST)
+
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        """The batch that is about to begin has not begun: it is read again, and is not the epoch's last one yet."""
+        if "loops" in checkpoint:
+            progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
+            progress["is_last_batch"] = False
+            for counts in (progress["total"], progress["current"]):
+                counts["ready"] = counts["started"] = counts["completed"]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The random state of every rank."""
+        mine = _random_state()
+        if not (dist.is_available() and dist.is_initialized()):
+            return {"random": [mine]}
+        ranks: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(ranks, mine)
+        return {"random": ranks}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Kept until the first batch begins."""
+        self._random = state_dict["random"]
+
+    def forget(self) -> None:
+        """A finished run does not go on."""
+        for name in (LAST, BEFORE):
+            (self._folder / name).unlink(missing_ok=True)
+
+
+def _random_state() -> dict[str, Any]:
+    cuda: list[Tensor] = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return {"cpu": torch.get_rng_state(), "cuda": cuda}
+
+
+def _set_random_state(state: dict[str, Any]) -> None:
+    torch.set_rng_state(state["cpu"])
+    if state["cuda"]:
+        torch.cuda.set_rng_state_all(state["cuda"])
+
+
+def point(folder: Path) -> Path | None:
+    """The newest point in `folder` that can be read; None without one."""
+    for path in (folder / LAST, folder / BEFORE):
+        try:
+            torch.load(path, weights_only=True, map_location="cpu", mmap=True)
+        except FileNotFoundError:
+            continue
+        except Exception as error:  # whatever a cut-off archive makes of the reader: the one before it is tried
+            log.warning("%s is damaged (%s), so it is not used", path, str(error).split("\n")[0])
+            continue
+        return path
+    return None

@@ -1,0 +1,160 @@
+"""Runs that stop anywhere and are started again by the same command end as if they had never stopped."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import pytest
+import torch
+from conftest import NUMBERS, ROOT, Verb
+from filelock import FileLock
+
+from seqarena.callbacks.resuming import BEFORE, LAST
+from seqarena.record import Record
+
+SMALL = ("logger=none", "cache=cache", "trainer.max_epochs=3", "trainer.log_every=2", "data.batch_examples=10")
+AGREEMENT = (
+    "data.reader.train=120", "data.reader.val=24", "data.reader.test=24", "data.reader.distances=[4]", "model.dim=24",
+)  # fmt: skip
+
+
+class Crash(Exception):
+    """The power fails."""
+
+
+@pytest.fixture
+def crash_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """`crash_at(7)`: the next run ends right after its seventh optimizer step; `crash_at(0)`: none does."""
+    step = L.LightningModule.optimizer_step
+    left = [0]
+
+    def counted(self: Any, *arguments: Any, **named: Any) -> None:
+        step(self, *arguments, **named)
+        left[0] -= 1
+        if left[0] == 0:
+            raise Crash
+
+    monkeypatch.setattr(L.LightningModule, "optimizer_step", counted)
+    return lambda count: left.__setitem__(0, count)
+
+
+def weights(run: str, name: str) -> dict[str, torch.Tensor]:
+    return torch.load(Path(run, "checkpoints", name), weights_only=True)["state_dict"]
+
+
+def history(run: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in Path(run, "history.jsonl").read_text().splitlines()]
+    timeless = [{k: v for k, v in one.items() if not k.startswith(("speed", "memory", "cost"))} for one in lines]
+    return [one for one in timeless if len(one) > 1]
+
+
+def same(one: str, other: str) -> None:
+    for name in ("last.ckpt", "best.ckpt"):
+        left, right = weights(one, name), weights(other, name)
+        assert all(torch.equal(left[key], right[key]) for key in left), name
+    assert history(one) == history(other)
+    left_record, right_record = Record.read(Path(one)), Record.read(Path(other))
+    assert left_record.metrics == right_record.metrics and right_record.status == "done"
+    for key in ("steps", "tokens"):
+        assert left_record.cost[key] == right_record.cost[key]
+
+
+MIDDLE = [
+    (("model=lstm",), 20),
+    (("model=gru", "data.batch_examples=200"), 2),
+    (("model=rnn", "data.workers=2", "trainer.validate_every=4"), 30),
+    (("model=textcnn", "trainer.accumulate=3", "schedule=plateau", "data.sampling=oversample",
+      "trainer.validate_every=3"), 7),
+    (("model=convs2s", "trainer.average=2", "trainer.early_stopping=1"), 27),
+    (("model=transformer", "trainer.average=2", "trainer.validate_every=5", "data.word_dropout=0.1"), 22),
+    (("model=lstm", "data=numbers", "trainer.validate_every=2", "task.decoding.beam=1"), 5),
+    (("model=transformer", "data=numbers", "trainer.accumulate=2", "trainer.validate_every=1",
+      "task.decoding.beam=1"), 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options,steps", MIDDLE, ids=lambda value: value[0] if isinstance(value, tuple) else None)
+def test_an_interrupted_run_ends_as_if_it_had_not_been(
+    verb: Verb, crash_at: Callable[[int], None], options: tuple[str, ...], steps: int
+) -> None:
+    data = (*NUMBERS, "model.dim=24") if "data=numbers" in options else AGREEMENT
+    crash_at(0)
+    assert verb("train", *SMALL, *data, *options, "hydra.run.dir=whole")[0] == 0
+    crash_at(steps)
+    assert verb("train", *SMALL, *data, *options, "hydra.run.dir=broken")[0] != 0
+    assert Record.read(Path("broken")).status == "failed"
+    resumed_from = Path("broken/checkpoints", LAST).exists()
+    crash_at(0)
+    code, _, err = verb("train", *SMALL, *data, *options, "hydra.run.dir=broken")
+    assert code == 0, err
+    assert ("going on from" in Path("broken/train.log").read_text()) is resumed_from is True
+    same("whole", "broken")
+    assert len(Record.read(Path("broken")).resumed) == 1
+    assert not list(Path("broken/checkpoints").glob("resume*"))
+
+
+def test_a_damaged_point_falls_back_to_the_one_before(verb: Verb, crash_at: Callable[[int], None]) -> None:
+    options = (*SMALL, *AGREEMENT, "model=textcnn")
+    assert verb("train", *options, "hydra.run.dir=whole")[0] == 0
+    crash_at(30)
+    verb("train", *options, "hydra.run.dir=broken")
+    newest = Path("broken/checkpoints", LAST)
+    newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
+    assert Path("broken/checkpoints", BEFORE).exists()
+    crash_at(0)
+    code, _, err = verb("train", *options, "hydra.run.dir=broken")
+    assert code == 0 and "resume.ckpt is damaged" in Path("broken/train.log").read_text(), err
+    same("whole", "broken")
+
+
+def test_only_the_same_run_on_the_same_data_goes_on(verb: Verb, crash_at: Callable[[int], None], texts: Path) -> None:
+    options = (*SMALL, "data=csv", f"data.path={texts}", "model=textcnn", "model.dim=24", "hydra.run.dir=run")
+    crash_at(4)
+    assert verb("train", *options)[0] != 0
+    crash_at(0)
+    code, _, err = verb("train", *options, "model.lr=0.5")
+    assert code == 2 and "another config" in err and "model.lr" in err
+    with FileLock("run/.lock"):
+        code, _, err = verb("train", *options)
+        assert code == 2 and "in use by another run" in err
+    kept = (texts / "train.csv").read_text()
+    (texts / "train.csv").write_text(kept.replace("number", "nr"))
+    code, _, err = verb("train", *options)
+    assert code == 2 and "changed since this run began" in err
+    (texts / "train.csv").write_text(kept)
+    assert verb("train", *options)[0] == 0
+    code, _, err = verb("train", *options)
+    assert code == 2 and "finished run" in err
+
+
+@pytest.mark.slow
+def test_a_killed_process_is_followed_by_one_that_finishes_its_run(tmp_path: Path) -> None:
+    options = [*SMALL, *AGREEMENT, "model=transformer", "trainer.validate_every=3"]
+    code = (
+        "import os, sys, runpy, lightning as L\n"
+        "step, left = L.LightningModule.optimizer_step, [int(os.environ['KILL_AT'])]\n"
+        "def counted(self, *a, **k):\n"
+        "    step(self, *a, **k); left[0] -= 1\n"
+        "    if not left[0]: os.kill(os.getpid(), 9)\n"
+        "L.LightningModule.optimizer_step = counted\n"
+        "sys.argv = [sys.argv[1], *sys.argv[2:]]; runpy.run_path(sys.argv[0], run_name='__main__')\n"
+    )
+
+    def run(folder: str, kill_at: int) -> int:
+        command = [sys.executable, "-c", code, str(ROOT / "train.py"), *options, f"hydra.run.dir={folder}"]
+        environment = {**os.environ, "KILL_AT": str(kill_at)}
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False).returncode
+
+    assert run("whole", -1) == 0
+    assert run("broken", 16) == -signal.SIGKILL and Record.read(tmp_path / "broken").status == "running"
+    assert run("broken", 11) == -signal.SIGKILL and run("broken", -1) == 0
+    same(str(tmp_path / "whole"), str(tmp_path / "broken"))
+    assert len(Record.read(tmp_path / "broken").resumed) == 2
+    shutil.rmtree(tmp_path / "whole")
