@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import lightning as L
@@ -81,7 +82,7 @@ def test_without_bucketing_lengths_are_mixed_and_batches_hold_what_the_longest_a
         batches = loader(examples, BatchOptions(120, None, 0, 7, bucketing=False), 7, 0, 1)
         batches.sampler.set_epoch(epoch)
         drawn = [batch.id_B.tolist() for batch in batches]
-        assert sorted(sum(drawn, [])) == list(range(SIZE)) and max(map(len, drawn)) == most
+        assert sorted(chain.from_iterable(drawn)) == list(range(SIZE)) and max(map(len, drawn)) == most
         assert len(drawn) == len(batches) == -(-SIZE // most)
         assert max(np.ptp(lengths_N[batch]) for batch in drawn) > 10
     evaluated = loader(examples, BatchOptions(120, None, 0, 7, bucketing=False), None, 0, 1)

@@ -166,11 +166,10 @@ class DataModule(L.LightningDataModule):
 
     def state_dict(self) -> dict[str, int]:
         """How far training has got: the epoch, and the batches of it that are done on each rank."""
-        loop = self.trainer.fit_loop  # type: ignore[union-attr]
-        return {
-            "epoch": loop.epoch_progress.current.processed,
-            "taken": loop.epoch_loop.batch_progress.current.completed,
-        }
+        trainer = self.trainer
+        assert trainer is not None
+        done = trainer.fit_loop.epoch_loop.batch_progress.current.completed
+        return {"epoch": trainer.current_epoch, "taken": done}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
         """Where the next training loader is to begin."""

@@ -50,7 +50,8 @@ class Copy:
     ):
         """Sizes are numbers of strings, 0 leaves a split out; `lengths` are the shortest and the longest in symbols.
 
-        `test_lengths` are those of the test, if others. InputError names a bad option and the cure: among them a size beyond the strings there are.
+        `test_lengths` are those of the test, if others. InputError names a bad option and the cure: among them a size
+        beyond the strings there are.
         """
         self.task = type(self).__name__.lower()
         if not isinstance(symbols, int) or symbols < 1:
