@@ -8,12 +8,14 @@ import hydra
 from omegaconf import DictConfig
 
 from seqarena import usage
-from seqarena.errors import interruptible
+from seqarena.errors import InputError, explained, interruptible
 from seqarena.sweep.naming import named
+from seqarena.sweep.question import expand
 
 ROOT = Path(__file__).resolve().parent
 os.environ["SEQARENA_ROOT"] = str(ROOT)
-sys.argv[1:] = named(sys.argv[1:])
+with explained(InputError):
+    sys.argv[1:] = named(expand(sys.argv[1:], ROOT))
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="train")
@@ -22,7 +24,7 @@ def main(config: DictConfig) -> None:
     from hydra.core.hydra_config import HydraConfig
 
     from seqarena.data_report import report_data
-    from seqarena.errors import Diverged, InputError, explained
+    from seqarena.errors import Diverged
     from seqarena.models.contract import TooLong
     from seqarena.training import find_rate, train
 
@@ -39,7 +41,7 @@ def main(config: DictConfig) -> None:
 
 if __name__ == "__main__":
     if usage.asked():
-        groups = ("model", "data", "optim", "schedule", "trainer", "logger", "budget", "recipe")
+        groups = ("model", "data", "optim", "schedule", "trainer", "logger", "budget", "recipe", "sweeps")
         usage.show("train", str(__doc__), groups, ROOT)
     else:
         with interruptible():

@@ -17,8 +17,9 @@ def show(verb: str, about: str, groups: tuple[str, ...], root: Path) -> None:
     print(about, end="\n\n")
     for group in groups:
         print(f"{group}=")
-        for path in sorted((root / "conf" / group).glob("*.yaml")):
-            print(f"  {path.stem:16} {headline(path)}")
+        folder = root / group if group == "sweeps" else root / "conf" / group
+        for path in sorted(folder.glob("*.yaml")):
+            print(f"  {path.stem:24} {headline(path)}")
         print()
     print((root / "conf" / f"{verb}.yaml").read_text(encoding="utf-8").split("\nhydra:")[0].strip())
     print(f"\npython {verb}.py --cfg job shows every option with its value; --hydra-help Hydra's own flags.")

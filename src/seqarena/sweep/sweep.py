@@ -93,6 +93,7 @@ def _run(
     runner.run(board)
     written()
     board.close()
+    console.print(f"compare  python compare.py sweep={folder.name}", highlight=False)
     return [(job, _value(job)) for job in jobs], exit_code(jobs, runner.stopped)
 
 
