@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,7 @@ from seqarena.callbacks.recorder import Recorder, status_of
 from seqarena.callbacks.throughput import Throughput, peak_mib
 from seqarena.errors import Diverged, InputError
 from seqarena.rate_finder import HIGHEST, LOWEST, before_divergence, smoothed, suggestion
-from seqarena.record import Record
+from seqarena.record import Record, config_hash, earlier
 from seqarena.tasks.schedules import rising
 
 
@@ -160,19 +161,36 @@ def test_lightnings_exit_after_ctrl_c_is_an_interruption() -> None:
     assert status_of(SystemExit(1)) == "failed"
 
 
-def test_only_the_first_rank_writes_and_a_used_folder_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_first_rank_writes_and_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seqarena.callbacks.recorder.is_first", lambda: False)
     with Recorder(tmp_path, started(tmp_path)):
         pass
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
     left(tmp_path, InputError("a typo"))
-    left(tmp_path, None)  # what failed before training may be tried again
-    (tmp_path / "checkpoints").mkdir()
-    with pytest.raises(InputError, match="holds a run already"), Recorder(tmp_path, started(tmp_path)):
+    left(tmp_path, None)
+    with (
+        Recorder(tmp_path, started(tmp_path)),
+        pytest.raises(InputError, match="in use by another run"),
+        Recorder(tmp_path, started(tmp_path)),
+    ):
         pass
+
+
+def test_a_folder_belongs_to_one_run(tmp_path: Path) -> None:
+    config = {"model": {"dim": 8}, "seed": 1}
+    assert earlier(tmp_path, config) is None
+    record = replace(started(tmp_path), hashes={"config": config_hash(config)}, config=config, status="failed")
+    record.write(tmp_path)
+    assert earlier(tmp_path, {"seed": 2}) is None  # what failed before training may be tried again in another way
+    (tmp_path / "checkpoints").mkdir()
+    assert earlier(tmp_path, config) is not None
+    with pytest.raises(InputError, match=r"another config \(model\.dim=8 or 9\)"):
+        earlier(tmp_path, {"model": {"dim": 9}, "seed": 1})
+    for status in ("done", "diverged"):
+        replace(record, status=status).write(tmp_path)
+        with pytest.raises(InputError, match="finished run"):
+            earlier(tmp_path, config)
 
 
 def test_a_run_leaves_record_history_examples_and_log(verb: Verb) -> None:
