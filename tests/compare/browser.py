@@ -25,16 +25,21 @@ class Browser:
         for domain in ("Page", "Runtime", "Log"):
             self._call(f"{domain}.enable")
 
-    def open(self, path: Path, width: int = 1440, height: int = 1000, dark: bool = False, hash_: str = "") -> None:
+    def open(self, path: Path, width: int = 1440, height: int = 1000, dark: bool = False) -> None:
         """Load a file and wait until it has loaded and drawn."""
         self.errors.clear()
+        self.look(width, height, dark)
+        self._call("Page.navigate", {"url": "about:blank"})
+        self._call("Page.navigate", {"url": path.absolute().as_uri()})
+        self.run("new Promise(r => document.readyState === 'complete' ? r() : addEventListener('load', r))")
+        self.settle()
+
+    def look(self, width: int, height: int, dark: bool) -> None:
+        """Another size of the window, another color scheme, and two frames to draw them."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self._call("Emulation.setDeviceMetricsOverride", size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", {"features": [scheme]})
-        self._call("Page.navigate", {"url": "about:blank"})
-        self._call("Page.navigate", {"url": path.absolute().as_uri() + hash_})
-        self.run("new Promise(r => document.readyState === 'complete' ? r() : addEventListener('load', r))")
         self.settle()
 
     def settle(self) -> None:

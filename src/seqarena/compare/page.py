@@ -21,7 +21,7 @@ from seqarena.compare import data_view, findings, overview, verdict_view, views
 from seqarena.compare.comparison import Block, Comparison
 from seqarena.compare.disagreement import examples
 from seqarena.compare.files import replace
-from seqarena.compare.wording import num, short
+from seqarena.compare.wording import num, short, visible
 
 FILE = "index.html"
 PLOTLY = "plotly.min.js"
@@ -55,7 +55,7 @@ def page_data(comparison: Comparison, folder: Path) -> dict[str, Any]:
         "version": f"seqarena {version('seqarena')}",
         "verdict": verdict,
         "banners": verdict_view.banners(comparison),
-        "notes": comparison.notes,
+        "notes": [verdict_view.sentence(note) for note in comparison.notes],
         "failures": [_failure(run, folder) for run in comparison.failures],
         "blocks": blocks,
         "costs": {name: one | {"more": name in views.MORE} for name, one in views.COSTS.items()},
@@ -88,7 +88,7 @@ def _block(comparison: Comparison, block: Block, folder: Path) -> dict[str, Any]
         "alpha": block.alpha,
         "conditions": block.conditions,
         "signature": block.signature,
-        "notes": block.notes,
+        "notes": [verdict_view.sentence(note) for note in block.notes],
         "models": models,
         "rows": rows,
         "axis": views.axis(block, rows),
@@ -137,6 +137,7 @@ def render(template: str, /, **context: Any) -> str:
     environment = Environment(
         loader=FunctionLoader(lambda name: (HOME / name).read_text(encoding="utf-8")),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -144,6 +145,11 @@ def render(template: str, /, **context: Any) -> str:
     environment.filters.update(num=num, short=short, gap=_gap)
     text = environment.get_template(template).render(**context)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # half a surrogate pair cannot be written
+
+
+def _shown(value: Any) -> Any:
+    """Text from records, with the characters that turn or hide others made visible; our own markup as it is."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _gap(value: float, block: dict[str, Any]) -> str:

@@ -9,6 +9,8 @@ from seqarena.compare.wording import num, unbroken
 
 SHARES = ("accuracy", "f1_macro")
 """Metrics from 0 to 1, shown in percent."""
+LEVELS = ("at_least", "below")
+"""How rules about one number begin."""
 WORDS = {"holds": "holds", "fails": "does not hold", "open": "open"}
 CLEAR = 6
 """Percent of a ruler that a tick keeps away from the bound, which carries its own number."""
@@ -80,6 +82,12 @@ def _num(value: float | None, factor: float) -> str:
     return "no value" if value is None else num(value * factor, 1 if factor == 100 else 2)
 
 
+def _unit(rule: RuleOutcome) -> str:
+    """A level is in percent, a difference of levels in points."""
+    level = rule.text.startswith(LEVELS)
+    return "" if _factor(rule) == 1 else "\u00a0%" if level else "\u00a0points"
+
+
 def _shown(rule: RuleOutcome) -> dict[str, Any] | None:
     """The first part of a rule, large, and its interval on a ruler."""
     part, factor = rule.parts[0] if rule.parts else None, _factor(rule)
@@ -88,7 +96,8 @@ def _shown(rule: RuleOutcome) -> dict[str, Any] | None:
     more = len(rule.parts) - 1
     return {
         **_told(part, factor),
-        "unit": " points" if factor == 100 else "",
+        "side": rule.side,
+        "unit": _unit(rule),
         "label": part.text,
         "more": more,
         "text": rule.text,
@@ -140,10 +149,10 @@ def banners(comparison: Comparison) -> list[dict[str, Any]]:
 
 def _banner(banner: Banner) -> dict[str, Any]:
     values = [{"value": value, "runs": _few(runs)} for value, runs in banner.values.items()]
-    return {"differs": banner.differs, "text": _sentence(banner.text), "separates": banner.separates, "values": values}
+    return {"differs": banner.differs, "text": sentence(banner.text), "separates": banner.separates, "values": values}
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """A sentence of its own: a capital first, a full stop last."""
     return unbroken(text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from seqarena.compare.comparison import Banner, Block, Curve, GroupSummary, PairSummary, Run, Score, Stratum
 from seqarena.compare.palette import styles
+from seqarena.compare.trends import TOO_FEW
 
 COSTS: dict[str, dict[str, Any]] = {
     "speed": {"key": "speed/tokens_per_s", "label": "Training speed", "short": "Train speed", "unit": "tokens/s"},
@@ -188,16 +189,16 @@ def _step(reach: float) -> float:
 
 
 def strata(block: Block) -> dict[str, dict[str, Any]]:
-    """Buckets, test examples in each and every group's value, low and high there, by axis; length comes first."""
+    """Buckets, test examples in each and every group's value, low and high there, by axis; length comes first.
+
+    A bucket with too few examples for an interval has no values, only their number.
+    """
     order = sorted(block.strata, key=lambda name: (name != "length", list(block.strata).index(name)))
     return {name: _axis(block, name, block.strata[name]) for name in order if block.strata[name]}
 
 
 def _axis(block: Block, name: str, buckets: Sequence[Stratum]) -> dict[str, Any]:
-    series = {
-        key: [triple(one.scores[label], block.factor) if label in one.scores else None for one in buckets]
-        for label, key in keys(block).items()
-    }
+    series = {key: [_known(one, label, block.factor) for one in buckets] for label, key in keys(block).items()}
     names = [one.bucket for one in buckets]
     boundary = _trained(block, names) if name == "length" else None
     return {
@@ -207,6 +208,11 @@ def _axis(block: Block, name: str, buckets: Sequence[Stratum]) -> dict[str, Any]
         "series": {key: values for key, values in series.items() if any(values)},
         "trends": {keys(block)[label]: triple(one, block.factor) for label, one in block.trends.get(name, {}).items()},
     }
+
+
+def _known(bucket: Stratum, label: str, factor: float) -> list[float | None] | None:
+    enough = label in bucket.scores and bucket.n >= TOO_FEW
+    return triple(bucket.scores[label], factor) if enough else None
 
 
 def _trained(block: Block, names: Sequence[str]) -> int | None:

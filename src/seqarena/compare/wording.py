@@ -7,6 +7,9 @@ THIN = "\u202f"
 HARD = "\u00a0"
 NOTHING = "–"
 
+_CONTROLS = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
 _APART = re.compile(r"(?<=\d) (?=(%|points|BLEU|chrF|ms|min|MiB|M\b|\d))")
 
 
@@ -33,6 +36,11 @@ def short(value: float | None) -> str:
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return "".join(names) if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def visible(text: str) -> str:
+    """The same with characters that turn, end or hide a line shown as `U+202E`."""
+    return _CONTROLS.sub(lambda one: f"U+{ord(one[0]):04X}", text)
 
 
 def unbroken(text: str) -> str:

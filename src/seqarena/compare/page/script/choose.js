@@ -106,7 +106,11 @@ const answer = () => {
   const amount = `${brief(pick.cost[c])}\u00a0${costUnit(c)}${c === "parameters" ? " parameters" : ""}`;
   const why = `${B().metric} ${score(pick.mean)} (95 % interval ${interval(pick)}) at ${amount}${limits.length ? `, with ${join(limits)}` : ""}.`;
   set(few ? `${tag(pick.model)}, for now.` : `Use ${tag(pick.model)}.`, why, because({ c, ok, top, ties, pool, pick }),
-    few ? "Too few runs to tell these models apart: more seeds may change the answer." : "", aside);
+    floor(pick), few ? "Too few runs to tell these models apart: more seeds may change the answer." : "", aside);
+};
+const floor = (r) => {
+  const chance = B().chance, reaches = chance !== null && r.low !== null && r.low <= chance;
+  return reaches ? `Its interval reaches what always answering the most frequent class scores (${score(chance)}).` : "";
 };
 const because = ({ c, ok, top, ties, pool, pick }) => {
   if (pick === top) {

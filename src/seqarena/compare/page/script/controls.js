@@ -30,7 +30,7 @@ const showBlock = () => {
   if (!B().shown_costs.includes(state.cost)) state.cost = costs().find((c) => B().shown_costs.includes(c)) ?? costs()[0] ?? null;
   state.limits = {};
   $$("[data-limit]").forEach((s) => { s.value = 100; limitText(s.dataset.limit); s.disabled = !B().shown_costs.includes(s.dataset.limit); });
-  const named = keys().map((m) => [m, visible(name(m))]);
+  const named = keys().map((m) => [m, tag(m)]);
   fill($("#baseline"), named, state.baseline);
   fill($("#sort"), sortOptions(), state.sort[0]);
   fill($("#axis"), axes().map((a) => [a, axisWords(a)]), state.axis);

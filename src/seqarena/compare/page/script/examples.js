@@ -38,12 +38,12 @@ const translation = (e, models, head) => {
   const changed = (m) => wordDiff(visible(e.reference), visible(e.hypotheses[m])).flatMap(([kind, w]) => [
     kind === "same" ? document.createTextNode(w) : el(kind, {}, el("span", { class: "sr" }, kind === "ins" ? "added: " : "missing: "), w), " "]);
   return el("li", { class: "ex" }, head, el("dl", { class: "pairs" }, row(["Source"], [marked(e.source)], "", "src"), row(["Reference"], [marked(e.reference)], "", "ref"),
-    ...models.map((m) => row([swatch(m), el("span", { class: "clip", title: visible(name(m)) }, marked(name(m)))], changed(m), String(e.overlap[m]), "hyp"))));
+    ...models.map((m) => row([swatch(m), el("span", { class: "clip", title: name(m) }, name(m))], changed(m), String(e.overlap[m]), "hyp"))));
 };
 const classification = (e, models, head) => el("li", { class: "ex" }, head, ...exampleText(e.text), el("p", { class: "truth" }, "Label: ", el("b", {}, marked(e.label))),
   el("div", { class: "guesses" }, ...models.map((m) => {
     const right = isRight(e, m), [word, votes, seeds] = e.guess[m];
-    return el("div", { class: `guess is-${right ? "right" : "wrong"}` }, swatch(m), el("span", { class: "who clip", title: visible(name(m)) }, marked(name(m))),
+    return el("div", { class: `guess is-${right ? "right" : "wrong"}` }, swatch(m), el("span", { class: "who clip", title: name(m) }, name(m)),
       el("span", { class: "what" }, marked(word), el("small", { title: "seeds that gave this answer" }, `${votes}/${seeds}`)),
       el("span", {}, icon(right ? "right" : "wrong"), el("span", { class: "sr" }, right ? "right" : "wrong")));
   })));

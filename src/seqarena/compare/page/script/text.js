@@ -1,5 +1,22 @@
 // Data, state, and how numbers and names become text. Whatever comes from records is set as text, never as markup.
-const D = JSON.parse(document.getElementById("records").textContent);
+// characters that turn or hide text are shown, not obeyed
+const CONTROLS = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff])/;
+const code = (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+const visible = (text) => String(text).split(CONTROLS).map((p) => (CONTROLS.test(p) ? code(p) : p)).join("");
+const marked = (text) => {
+  const out = document.createDocumentFragment();
+  for (const part of String(text).split(CONTROLS)) {
+    out.append(CONTROLS.test(part) ? el("span", { class: "ctl", title: "control character" }, code(part)) : part);
+  }
+  return out;
+};
+const readable = (tree) => {                                 // all texts but those of examples, which are marked when shown
+  if (typeof tree === "string") return visible(tree);
+  if (Array.isArray(tree)) return tree.map(readable);
+  if (tree === null || typeof tree !== "object") return tree;
+  return Object.fromEntries(Object.entries(tree).map(([k, v]) => [k, k === "examples" ? v : readable(v)]));
+};
+const D = readable(JSON.parse(document.getElementById("records").textContent));
 const $ = (s, r = document) => r.querySelector(s), $$ = (s, r = document) => [...r.querySelectorAll(s)];
 const state = {
   block: 0, cost: null, scale: "score", clock: "steps", axis: null, off: new Set(), baseline: null, sort: ["mean", -1],
@@ -39,7 +56,7 @@ const brief = (v) => {                                       // three significan
 const tidy = (v) => (v >= 1e4 ? brief(v) : String(+v.toPrecision(3)));
 const name = (m) => B().models[m].name;
 const LABEL = 22;
-const tag = (m) => { const n = visible(name(m)); return n.length > LABEL ? `${n.slice(0, LABEL - 1)}…` : n; };
+const tag = (m) => { const n = name(m); return n.length > LABEL ? `${n.slice(0, LABEL - 1)}…` : n; };
 const safe = (s) => String(s).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;"); // plotly reads some HTML
 const cap = (s) => s.charAt(0).toUpperCase() + s.slice(1);
 const join = (list) => (list.length < 2 ? list.join("") : `${list.slice(0, -1).join(", ")} and ${list[list.length - 1]}`);
@@ -47,18 +64,6 @@ const score = (v) => num(v, B().digits) + (B().unit ? `\u00a0${B().unit}` : "");
 const interval = (r) => (r.low === null ? "no interval" : `${num(r.low, B().digits)} to ${num(r.high, B().digits)}`);
 const costLabel = (c) => D.costs[c].label;
 const costUnit = (c) => D.costs[c].unit;
-
-// characters that turn or hide text are shown, not obeyed
-const CONTROLS = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff])/;
-const code = (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
-const visible = (text) => String(text).split(CONTROLS).map((p) => (CONTROLS.test(p) ? code(p) : p)).join("");
-const marked = (text) => {
-  const out = document.createDocumentFragment();
-  for (const part of String(text).split(CONTROLS)) {
-    out.append(CONTROLS.test(part) ? el("span", { class: "ctl", title: "control character" }, code(part)) : part);
-  }
-  return out;
-};
 
 const PATHS = {
   right: "M3.2 8.6 6.5 11.8 12.8 4.6", wrong: "M4 4 12 12M12 4 4 12",
