@@ -17,6 +17,10 @@ ALLOWED = {  # room -> what it may import beside the standard library and itself
         "seqarena.errors",
     ),
     "evaluation": ("pyarrow",),
+    "compare": (
+        "numpy", "scipy", "pyarrow", "rich", "jinja2", "markupsafe", "plotly", "sacrebleu",
+        "seqarena.errors", "seqarena.record", "seqarena.evaluation", "seqarena.sweep",
+    ),
     "record": ("torch", "seqarena.errors", "seqarena.evaluation"),
     "tasks": (
         "torch", "lightning", "torchmetrics", "sacrebleu", "pyarrow", "seqarena.errors", "seqarena.evaluation",

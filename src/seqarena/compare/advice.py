@@ -7,6 +7,7 @@ from seqarena.errors import InputError
 from seqarena.sweep.metrics import MEASURES, SEARCH, Better
 
 NAMED = {"parameters": "parameters/total", "flops": "flops/per_token_forward", "memory_mib": "memory/peak_mib"}
+DECIDED = ("better", "worse", "higher", "lower")
 CHEAP = "parameters/total"
 """What is cheap where no limit is given."""
 
@@ -20,7 +21,7 @@ def advise(block: Block, limits: Mapping[str, float]) -> Advice:
         return Advice(
             block.title, dict(limits), None, [], [], f"No model fits. {_closest(block, keys, limits)}".strip()
         )
-    tied = [fitting[0], *(group for group in fitting[1:] if not _apart(block.pairs, fitting[0].label, group.label))]
+    tied = [fitting[0], *(group for group in fitting[1:] if _no_different(block.pairs, fitting[0], group))]
     axis = next(iter(keys.values()), CHEAP)
     choice = min(tied, key=lambda group: _price(group, axis))
     return Advice(
@@ -59,8 +60,10 @@ def _price(group: GroupSummary, key: str) -> float:
     return -cost.value if _more(key) else cost.value
 
 
-def _apart(pairs: Sequence[PairSummary], a: str, b: str) -> bool:
-    return any({pair.a, pair.b} == {a, b} and pair.word in ("better", "worse") for pair in pairs)
+def _no_different(pairs: Sequence[PairSummary], top: GroupSummary, group: GroupSummary) -> bool:
+    """Whether nothing is decided between these; a group some of whose runs diverged is no cheap equal of another."""
+    decided = any({pair.a, pair.b} == {top.label, group.label} and pair.word in DECIDED for pair in pairs)
+    return not decided and group.converged == group.counted
 
 
 def _closest(block: Block, keys: Mapping[str, str], limits: Mapping[str, float]) -> str:

@@ -10,18 +10,22 @@ HOLDS, FAILS, OPEN = "holds", "fails", "open"
 
 @dataclass(frozen=True)
 class Bounded:
-    """It is claimed that a quantity lies above (or below) `bound`. `exact` numbers need no interval."""
+    """It is claimed that a quantity lies above (or below) `bound`, or on it unless `strict`.
+
+    `exact` numbers need no interval.
+    """
 
     estimate: Estimate
     bound: float
     above: bool = True
     exact: bool = False
+    strict: bool = False
 
     @property
     def agrees(self) -> bool:
-        """Whether the estimate lies on the claimed side; an exact number may lie on the bound."""
+        """Whether the estimate lies on the claimed side; only an exact number can be on the bound."""
         apart = self.estimate.value - self.bound if self.above else self.bound - self.estimate.value
-        return apart > 0 or (self.exact and apart == 0)
+        return apart > 0 or (self.exact and not self.strict and apart == 0)
 
     @property
     def p(self) -> float:

@@ -121,8 +121,9 @@ class Block:
 
     `more_is_better` is None of a metric with no such direction. With `ratio` (speed, memory, time, sizes) differences
     and their limits are a / b, and halves are of its logarithm. `conditions` is what they share, `comparisons` the size
-    of the family that decisions are corrected over, `alpha` its error; `notes` are warnings about these runs. `trends`
-    gives, by axis and group, by how much the metric changes from the first bucket to the last (a linear trend).
+    of the family that decisions are corrected over, `alpha` its error; where `simultaneous`, the intervals of pairs are
+    widened so as to hold for all at once. `notes` are warnings about these runs. `trends` gives, by axis and group, by
+    how much the metric changes from the first bucket to the last (a linear trend).
     """
 
     title: str
@@ -147,6 +148,7 @@ class Block:
     ledger: dict[str, Any]
     data_report: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    simultaneous: bool = False
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ CONDITIONS: Mapping[str, Callable[[Entry], str | None]] = {
     "code": _code,
     "versions": _versions,
 }
+FIXED = ("task", "data", "labels", "test set")
+"""Conditions that nobody can allow to differ."""
 TITLES = {"signature": "metric signature", "code": "code commit"}
 
 
@@ -109,8 +111,8 @@ def separated(
     goes with the largest part that it does not contradict. InputError: nothing of that name is checked.
     """
     for name in allowed:
-        if name not in (*CONDITIONS, "machine", "test set") or name in ("task", "data", "labels"):
-            may = [one for one in (*CONDITIONS, "machine") if one not in ("task", "data", "labels")]
+        may = [one for one in (*CONDITIONS, "machine") if one not in FIXED]
+        if name not in may:
             raise InputError(f"allow={name}: no difference of this name can be allowed, only {', '.join(may)}")
     every = [conditions(entry, metric, studied) for entry in entries]
     banners = [_banner(name, every, entries, name not in allowed) for name in _differing(every)]
@@ -142,8 +144,16 @@ def _banner(name: str, every: Sequence[Conditions], entries: Sequence[Entry], se
             values.setdefault(value, []).append(entry.record.run)
     title = TITLES.get(name, name)
     listed = "; ".join(f"{_short(name, value, values)} ({len(runs)})" for value, runs in values.items())
-    fate = "runs are set apart by it" if separates else "allowed, so runs are compared all the same"
+    fate = f"runs are set apart by it{_cure(name)}" if separates else "allowed, so runs are compared all the same"
     return Banner(title, values, f"{title} differs, which is not under study: {listed}: {fate}", separates)
+
+
+def _cure(name: str) -> str:
+    """How runs can be compared all the same."""
+    if name in FIXED:
+        same = "evaluate them on one: python evaluate.py run=... data.path=..., or train them on the same data"
+        return f" ({same})" if name in ("data", "test set") else ""
+    return f" (allow=[{name}] compares them all the same)"
 
 
 def _short(name: str, value: str, values: Mapping[str, object]) -> str:

@@ -32,16 +32,19 @@ def value(entry: Entry, metric: Metric) -> float:
 class Examples:
     """The test examples that runs of one test set share, and each run's statistics on them.
 
-    `ids` (n,) are those that any run has. `warnings` says which runs left some out, and how many.
+    `ids` (n,) are those that any run has. `columns`, if there, are read along with them, which is quicker than later.
+    `warnings` says which runs left some out, and how many.
     """
 
     entries: Sequence[Entry]
+    columns: Sequence[str] = ()
     warnings: list[str] = field(default_factory=list)
     _rows: dict[tuple[str, str], np.ndarray] = field(default_factory=dict, repr=False)
+    _strata: dict[str, list[tuple[str, np.ndarray]]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._tested = [entry for entry in self.entries if entry.has_examples]
-        own = {id(entry): entry.columns("id")[0].to_numpy() for entry in self._tested}
+        own = {id(entry): entry.columns("id", *self.columns)[0].to_numpy() for entry in self._tested}
         self._ids = own
         distinct = {ids.tobytes(): ids for ids in own.values()}
         self.ids: np.ndarray = np.unique(np.concatenate(list(distinct.values()))) if distinct else np.zeros(0, int)
@@ -62,6 +65,11 @@ class Examples:
 
     def strata(self, axis: str) -> list[tuple[str, np.ndarray]]:
         """Buckets of an axis and the places of their examples; none where the examples have no such axis."""
+        if axis not in self._strata:
+            self._strata[axis] = self._bucketed(axis)
+        return self._strata[axis]
+
+    def _bucketed(self, axis: str) -> list[tuple[str, np.ndarray]]:
         whole = self.whole
         edges = whole.record.config["data"].get("buckets", {}).get(axis)
         if not edges or axis not in whole.names():

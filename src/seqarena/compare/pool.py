@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy as np
 from seqarena.compare.comparison import Score
 from seqarena.compare.decisions import SEEDS, THESE_RUNS, Side, no_effect
 from seqarena.compare.influences import Examples, group, logarithmic, measure_of, table
+from seqarena.compare.measures import MEASURES
 from seqarena.compare.records import Entry
-from seqarena.compare.statistics import ALPHA, Group, contrast
+from seqarena.compare.statistics import ALPHA, Group, contrast, unscored
 from seqarena.compare.trends import TOO_FEW, one_number
 from seqarena.errors import InputError
 from seqarena.sweep.metrics import Metric
@@ -45,6 +46,7 @@ class Pool:
 
     metric: Metric
     members: Mapping[str, Members]
+    _groups: dict[tuple[str, Metric], Group] = field(default_factory=dict, repr=False)
 
     @property
     def entries(self) -> list[Entry]:
@@ -59,7 +61,9 @@ class Pool:
     @cached_property
     def examples(self) -> Examples:
         """The test examples of those that count. InputError: there is a single one."""
-        found = Examples([entry for one in self.members.values() for entry in one.counted])
+        measure = MEASURES[self.task].get(self.metric.name) if self.metric.group == "test" else None
+        counted = [entry for one in self.members.values() for entry in one.counted]
+        found = Examples(counted, measure.columns if measure else ())
         if len(found.ids) == 1:
             raise InputError(f"{self.entries[0].folder} was tested on a single example: nothing can be told from that")
         return found
@@ -70,10 +74,14 @@ class Pool:
 
     def group(self, members: Members, metric: Metric, at: np.ndarray | None = None) -> Group:
         """Scores and influences on the examples at these places, or on all."""
-        entries = self.results(members, metric)
-        if not entries:
-            return Group(np.zeros(0), np.zeros((0, 0)), np.zeros(0, int))
-        return group(entries, self.examples, metric, at)
+        key = (members.label, metric)
+        if at is not None or key not in self._groups:
+            entries = self.results(members, metric)
+            found = group(entries, self.examples, metric, at) if entries else unscored([])
+            if at is not None:
+                return found
+            self._groups[key] = found
+        return self._groups[key]
 
     def side(self, members: Members, metric: Metric, at: np.ndarray | None = None) -> Side:
         """The same as a side of a pair. Of costs nothing counts as diverged."""

@@ -2,10 +2,10 @@
 
 import glob
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 from seqarena.errors import InputError
 from seqarena.record import FILE, Record
 from seqarena.sweep.reading import nearest
+
+T = TypeVar("T")
 
 EXAMPLES = "examples.parquet"
 SWEEPS = "outputs/sweeps"
@@ -37,24 +39,25 @@ class Entry:
     def names(self) -> list[str]:
         """The columns that its examples have."""
         if not self._names:
-            self._names = list(self._read(lambda path: pq.read_schema(path).names))
+            self._names = list(self._read(lambda file: file.schema_arrow.names))
         return self._names
 
     def columns(self, *names: str) -> list[pa.ChunkedArray]:
         """Columns of its examples. InputError: the file is damaged, or has no such column."""
         missing = [name for name in names if name not in self._columns]
         if missing:
-            table = self._read(lambda path: pq.read_table(path, columns=missing, use_threads=False))
+            table = self._read(lambda file: file.read(columns=missing, use_threads=False))
             self._columns |= {name: table[name] for name in missing if name in table.column_names}
         for name in names:
             if name not in self._columns:
                 raise InputError(f"{self.folder / EXAMPLES} has no column {name}, only {', '.join(self.names())}")
         return [self._columns[name] for name in names]
 
-    def _read(self, how: Any) -> Any:
+    def _read(self, how: Callable[[pq.ParquetFile], T]) -> T:
         path = self.folder / EXAMPLES
         try:
-            return how(path)
+            with pq.ParquetFile(path) as file:
+                return how(file)
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{path} cannot be read ({error}): evaluate the run again, or leave it out") from error
 

@@ -78,7 +78,8 @@ def heading(block: Block) -> str:
     metric = block.metric.removeprefix("test/")
     on = f"{metric} on {block.examples:,} examples" if block.examples else metric
     corrected = f"decisions corrected over {block.comparisons} comparison{'s' * (block.comparisons != 1)} (Holm)"
-    return f"{on}; intervals are per pair, {corrected}"
+    intervals = "intervals hold for all pairs at once" if block.simultaneous else "intervals are per pair"
+    return f"{on}; {intervals}, {corrected}"
 
 
 def _pair(block: Block, pair: PairSummary) -> tuple[str, ...]:

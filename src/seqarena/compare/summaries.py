@@ -64,6 +64,7 @@ def block(pool: Pool, family: Family) -> Block:
         ledger=whole.record.ledger,
         data_report=whole.record.data_report,
         notes=list(pool.examples.warnings),
+        simultaneous=family.manner.simultaneous,
     )
 
 

@@ -1,108 +1,24 @@
-"""Rules of a sweep file as quantities against bounds: each becomes weighted terms, and the terms one estimate."""
+"""A claim as an estimate: influences of its cells weighted and joined, small samples widened, counts taken as exact."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 
 from seqarena.compare.bounds import Bounded
+from seqarena.compare.claims import Cell, Claim
 from seqarena.compare.decisions import SEEDS, no_effect
 from seqarena.compare.guard import SPEED, machine
 from seqarena.compare.influences import logarithmic, value
-from seqarena.compare.pool import Members, Pool, score
-from seqarena.compare.statistics import Estimate, Group, contrast, unscored
+from seqarena.compare.pool import score
+from seqarena.compare.statistics import Estimate, Group, accuracy, contrast, unscored
 from seqarena.compare.trends import TOO_FEW, adjusted, widened, within
-from seqarena.sweep.metrics import Better as Way
 from seqarena.sweep.metrics import Metric
-from seqarena.sweep.rules import AtLeast, Below, Better, Equal, Falls, Order, Rule
 
 EXACT = ("parameters", "flops")
 """Counts: where all runs agree they are compared directly."""
 APART = 1 << 40
 """Added to the ids of examples of another test set, so that they are other examples."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A point of a rule: the runs there, and the examples (all where None). `place` tells test sets apart."""
-
-    name: str
-    pool: Pool
-    members: Members
-    at: np.ndarray | None
-    place: int
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A weighted sum of cells against a bound: above it, or below. `ratio`: of logarithms."""
-
-    cells: tuple[Cell, ...]
-    weights: tuple[float, ...]
-    bound: float
-    above: bool
-    text: str
-    ratio: bool = False
-
-
-def claims(rule: Rule, cells: Sequence[Cell], metric: Metric) -> list[Claim]:
-    """What must be true of the cells of a rule's points, in their order, for it to hold."""
-    names = [cell.name for cell in cells]
-    if isinstance(rule, AtLeast | Below):
-        above = isinstance(rule, AtLeast)
-        return [
-            _claim(cells, (1.0,), rule.value, above, f"{names[0]} {'at least' if above else 'below'} {rule.value:g}")
-        ]
-    if isinstance(rule, Better):
-        return [_better(rule, cells, metric)]
-    if isinstance(rule, Order):
-        return [_lead((a, b), metric, 0.0, f"{a.name} better than {b.name}") for a, b in pairwise(cells)]
-    if isinstance(rule, Falls):
-        text = f"{names[0]} to {names[1]} falls by {_size(rule.by, rule.relative)}"
-        weights, bound = ((1 - rule.by, -1.0), 0.0) if rule.relative else ((1.0, -1.0), rule.by)
-        return [_claim(cells, weights, bound, True, text)]
-    return _equal(rule, cells)
-
-
-def _claim(
-    cells: Sequence[Cell], weights: tuple[float, ...], bound: float, above: bool, text: str, ratio: bool = False
-) -> Claim:
-    return Claim(tuple(cells), weights, bound, above, text, ratio)
-
-
-def _better(rule: Better, cells: Sequence[Cell], metric: Metric) -> Claim:
-    text = f"{cells[0].name} better than {cells[1].name} by {_size(rule.margin, rule.relative)}"
-    if not rule.relative:
-        return _lead(cells, metric, rule.margin, text)
-    sign = 1.0 if metric.better is Way.MORE else -1.0
-    if logarithmic(metric):
-        return _claim(cells, (sign, -sign), math.log1p(rule.margin), True, text, ratio=True)
-    first, second = (1.0, -1 - rule.margin) if sign > 0 else (-1 - rule.margin, 1.0)
-    return _claim(cells, (first, second), 0.0, True, text)
-
-
-def _lead(cells: Sequence[Cell], metric: Metric, bound: float, text: str) -> Claim:
-    sign = 1.0 if metric.better is Way.MORE else -1.0
-    return _claim(cells, (sign, -sign), bound, True, text)
-
-
-def _equal(rule: Equal, cells: Sequence[Cell]) -> list[Claim]:
-    text = f"{cells[0].name} within {_size(rule.within, rule.relative)} of {cells[1].name}"
-    if rule.relative:
-        return [
-            _claim(cells, (1.0, -1 - rule.within), 0.0, False, f"{text}, above"),
-            _claim(cells, (1.0, rule.within - 1), 0.0, True, f"{text}, below"),
-        ]
-    return [
-        _claim(cells, (1.0, -1.0), rule.within, False, f"{text}, above"),
-        _claim(cells, (1.0, -1.0), -rule.within, True, f"{text}, below"),
-    ]
-
-
-def _size(by: float, relative: bool) -> str:
-    return f"{by:.0%}" if relative else f"{by:g}"
 
 
 def obstacle(claim: Claim, metric: Metric) -> str:
@@ -128,7 +44,9 @@ def bounded(claim: Claim, metric: Metric, converged: bool = False) -> Bounded:
         amount = [value(cell.members.counted[0], metric) for cell in claim.cells]
         shown = [math.log(one) for one in amount] if claim.ratio else amount
         total = sum(weight * one for weight, one in zip(claim.weights, shown, strict=True))
-        return Bounded(Estimate(total, 0.0, 0.0, 0.0, 0.0, 1.0, 0), claim.bound, claim.above, exact=True)
+        return Bounded(
+            Estimate(total, 0.0, 0.0, 0.0, 0.0, 1.0, 0), claim.bound, claim.above, exact=True, strict=claim.strict
+        )
     return Bounded(_estimate(claim, metric, converged), claim.bound, claim.above)
 
 
@@ -168,11 +86,7 @@ def _small_sample(groups: list[Group], claim: Claim, metric: Metric, converged: 
     if a is None or b is None or not np.array_equal(groups[0].ids, groups[1].ids):
         return groups
     rows = widened(a, b)
-    return groups if rows[0] is a else [_scored(one) for one in rows]
-
-
-def _scored(x: np.ndarray) -> Group:
-    return Group(x.mean(0), x - x.mean(0), np.arange(len(x)))
+    return groups if rows[0] is a else [accuracy(one, np.arange(len(one))) for one in rows]
 
 
 def _binary(cell: Cell, metric: Metric, converged: bool) -> np.ndarray | None:

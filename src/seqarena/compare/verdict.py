@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from seqarena.compare.bounds import HOLDS, OPEN, Bounded, p_values, rule_outcome
+from seqarena.compare.claims import Cell, Claim, claims
 from seqarena.compare.comparison import Part, RuleOutcome, Verdict
 from seqarena.compare.decisions import SEEDS
 from seqarena.compare.pool import Members, Pool
 from seqarena.compare.statistics import ALPHA, holm
-from seqarena.compare.terms import Cell, Claim, bounded, claims, obstacle, value_of
+from seqarena.compare.terms import bounded, obstacle, value_of
 from seqarena.errors import InputError
 from seqarena.sweep.metrics import Metric, parse
 from seqarena.sweep.overrides import written

@@ -1,0 +1,90 @@
+"""Tables as they are printed and written: the layout, numbers as people read them, hostile texts."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from made import make
+from omegaconf import OmegaConf
+from rich.console import Console
+
+from seqarena.compare import tables
+from seqarena.compare.comparing import Options, compare
+from seqarena.compare.comparison import Comparison
+from seqarena.compare.records import of_folders
+from seqarena.compare.rows import decimals, fixed, leaderboard, p_value, pairs
+from seqarena.compare.verb import options_of
+from seqarena.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+EVIL = "=[red]a|b_1 & 100 %\u202e<script>"
+
+
+def compared(home: Path, *models: str, seeds: int = 3) -> Comparison:
+    for place, model in enumerate(models):
+        for seed in range(seeds):
+            make(home, model, seed, 0.9 - 0.1 * place, name=f"run{place}{seed}", error={"type": "E", "message": "=1+1"})
+    return compare(of_folders(str(home)), Options())
+
+
+@pytest.mark.parametrize(
+    ("half", "digits"), [(2.2, 1), (0.3, 2), (12.0, 0), (0.034, 3), (120.0, 0), (0.0, 1), (1.0, 1)]
+)
+def test_numbers_have_the_decimals_that_their_interval_needs(half: float, digits: int) -> None:
+    assert decimals(half) == digits
+
+
+def test_numbers_in_words() -> None:
+    assert (fixed(-0.001, 1, sign=True), fixed(3.14, 1, sign=True), fixed(-2.5, 1)) == ("0.0", "+3.1", "-2.5")
+    assert (p_value(0.0004), p_value(0.0436)) == ("<0.001", "0.044")
+
+
+def test_the_layout(tmp_path: Path) -> None:
+    (block,) = compared(tmp_path, "lstm", "gru", "rnn").blocks
+    rows = pairs(block)
+    assert rows.title == (
+        "accuracy on 240 examples; intervals are per pair, decisions corrected over 3 comparisons (Holm)"
+    )
+    assert rows.heads[4:] == ("diff", "95 % interval", "seeds ±", "examples ±", "p", "decision")
+    first = rows.cells[0]
+    assert first[:2] == ("lstm", "gru") and first[4].startswith("+") and first[-1] == "better"
+    assert [row[0] for row in leaderboard(block).cells] == ["lstm", "gru", "rnn"]
+
+
+def test_hostile_texts_stay_text(tmp_path: Path) -> None:
+    found = compared(tmp_path, EVIL, "lstm")
+    file = io.StringIO()
+    tables.show(found, Console(file=file, width=300))
+    assert "=[red]a|b_1 & 100 %U+202E<script>" in file.getvalue()
+    assert r"=\[red\]a\|b\_1 & 100 %U+202E\<script\>" in tables.markdown(found)
+    assert r"=[red]a|b\_1 \& 100 \%U+202E$<$script$>$" in tables.latex(found)
+    rows = list(csv.DictReader(io.StringIO(tables.results(found))))
+    assert len(rows) == 6 and rows[0]["group"] == "'=[red]a|b_1 & 100 %U+202E<script>" and rows[0]["message"] == "'=1+1"
+    assert all(0 < float(row["score"]) < 1 and row["parameters/total"].isdigit() for row in rows)
+
+
+def test_the_same_bytes_twice(tmp_path: Path) -> None:
+    compared(tmp_path / "runs", "lstm", "gru")
+    for place in ("a", "b"):
+        tables.write(compare(of_folders(str(tmp_path / "runs")), Options()), tmp_path / place)
+    for name in (tables.CSV, tables.MARKDOWN, tables.LATEX):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["results.csv", "table.md", "table.tex"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"seeds": {"looks": 0}}, "seeds.looks=0"),
+        ({"seeds": {"paired": "x"}}, "seeds.paired=x"),
+        ({"margin": -1}, "margin=-1"),
+        ({"detect": "much"}, "detect=much"),
+        ({"limits": {"parameters": 0}}, "limits.parameters=0"),
+        ({"advise": 3}, "advise=3"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(change: dict[str, object], told: str) -> None:
+    known = OmegaConf.load(ROOT / "conf" / "compare.yaml")
+    with pytest.raises(InputError, match=told):
+        options_of(OmegaConf.merge(known, change))
