@@ -12,7 +12,7 @@ import pytest
 from browser import CHROMIUM, Browser, browser
 from invented import comparison
 
-from seqarena.compare import findings, page, views, wording
+from seqarena.compare import findings, page, plot_view, views, wording
 from seqarena.compare.comparison import Comparison
 from seqarena.compare.disagreement import examples
 from seqarena.compare.palette import OWN, styles
@@ -94,7 +94,7 @@ def test_less_is_better_ranks_the_other_way(tmp_path: Path) -> None:
 
 
 def test_buckets_with_few_examples_have_no_score(tmp_path: Path) -> None:
-    found = views.strata(comparison(tmp_path, MODELS).blocks[0])
+    found = plot_view.strata(comparison(tmp_path, MODELS).blocks[0])
     assert list(found) == ["length", "distance"]
     assert found["distance"]["series"]["g0"][-1] is None and found["length"]["series"]["g0"][-1] is not None
     assert found["length"]["boundary"] == 3  # training goes up to 29 tokens

@@ -17,7 +17,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from seqarena.compare import data_view, findings, overview, verdict_view, views
+from seqarena.compare import data_view, findings, overview, plot_view, verdict_view, views
 from seqarena.compare.comparison import Block, Comparison
 from seqarena.compare.disagreement import examples
 from seqarena.compare.files import replace
@@ -69,46 +69,54 @@ def _failure(run: Any, folder: Path) -> dict[str, Any]:
 
 def _block(comparison: Comparison, block: Block, folder: Path) -> dict[str, Any]:
     """One block: what the template and the script draw from it."""
-    models, rows = views.models(block), views.rows(block, folder)
-    names = {key: one["name"] for key, one in models.items()}
-    strata, curves = views.strata(block), views.curves(block)
-    less, digits, unit = block.more_is_better is False, views.digits(block), "%" if block.factor == 100 else ""
-    points = " points" if unit else ""
-    return {
-        "title": block.title,
-        "data": block.data,
-        "kind": block.task,
-        "metric": views.metric_name(block.metric),
-        "unit": unit,
-        "digits": digits,
-        "less": less,
-        "ratio": block.ratio,
-        "examples_n": block.examples,
-        "comparisons": block.comparisons,
-        "alpha": block.alpha,
-        "conditions": block.conditions,
-        "signature": block.signature,
-        "notes": [verdict_view.sentence(note) for note in block.notes],
-        "models": models,
+    rows = views.rows(block, folder)
+    drawn: dict[str, Any] = {
+        "models": views.models(block),
         "rows": rows,
         "axis": views.axis(block, rows),
         "shown_costs": [name for name in views.COSTS if any(row["cost"][name] is not None for row in rows)],
         "unfair": views.unfair(block, comparison.banners),
-        "chance": block.baselines["majority"] * block.factor if "majority" in block.baselines else None,
-        "strata": strata,
-        "curves": curves,
-        "curve_metric": next((views.metric_name(one.key) for one in block.curves), ""),
+        "strata": plot_view.strata(block),
+        "curves": plot_view.curves(block),
         "examples": _examples(block),
         "report": data_view.data(block),
         "spent": data_view.costs(block),
         "runs": data_view.runs(block, folder),
-        "findings": {
-            "leaderboard": findings.leaderboard(rows, names),
-            "curves": findings.curves(curves, names, less),
-            "strata": {
-                name: findings.by_axis(name.replace("_", " "), one, names, less, digits, points)
-                for name, one in strata.items()
-            },
+    }
+    told = _about(block)
+    return told | drawn | {"findings": _findings(told, drawn)}
+
+
+def _about(block: Block) -> dict[str, Any]:
+    """What the block is about, in words and single numbers."""
+    return {
+        "title": block.title,
+        "data": block.data,
+        "metric": views.metric_name(block.metric),
+        "curve_metric": next((views.metric_name(one.key) for one in block.curves), ""),
+        "unit": "%" if block.factor == 100 else "",
+        "digits": views.digits(block),
+        "less": block.more_is_better is False,
+        "ratio": block.ratio,
+        "chance": block.baselines["majority"] * block.factor if "majority" in block.baselines else None,
+        "examples_n": block.examples,
+        "comparisons": block.comparisons,
+        "conditions": block.conditions,
+        "signature": block.signature,
+        "notes": [verdict_view.sentence(note) for note in block.notes],
+    }
+
+
+def _findings(told: dict[str, Any], drawn: dict[str, Any]) -> dict[str, Any]:
+    """The headings."""
+    names = {key: one["name"] for key, one in drawn["models"].items()}
+    less, points = told["less"], " points" if told["unit"] else ""
+    return {
+        "leaderboard": findings.leaderboard(drawn["rows"], names),
+        "curves": findings.curves(drawn["curves"], names, less),
+        "strata": {
+            axis: findings.by_axis(axis.replace("_", " "), one, names, less, told["digits"], points)
+            for axis, one in drawn["strata"].items()
         },
     }
 

@@ -105,7 +105,7 @@ const answer = () => {
   const pool = unfair(top.model, c) && ties.length ? ties : [top, ...ties], pick = pool.reduce((a, b) => (cheaper(b, a, c) ? b : a));
   const amount = `${brief(pick.cost[c])}\u00a0${costUnit(c)}${c === "parameters" ? " parameters" : ""}`;
   const why = `${B().metric} ${score(pick.mean)} (95 % interval ${interval(pick)}) at ${amount}${limits.length ? `, with ${join(limits)}` : ""}.`;
-  set(few ? `${tag(pick.model)}, for now.` : `Use ${tag(pick.model)}.`, why, because({ c, ok, top, ties, pool, pick }),
+  set(few ? `${tag(pick.model)}, for now` : `Use ${tag(pick.model)}`, why, because({ c, ok, top, ties, pool, pick }),
     floor(pick), few ? "Too few runs to tell these models apart: more seeds may change the answer." : "", aside);
 };
 const floor = (r) => {

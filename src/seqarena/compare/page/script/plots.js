@@ -64,7 +64,7 @@ const paint = (id, { traces, lay, title, sub, table, alt, models }) => {
   f.slot("title").textContent = title;
   f.slot("sub").textContent = sub;
   f.slot("source").textContent = `${B().data} · ${D.name}`;
-  f.slot("legend").replaceChildren(...models.map((m) => el("li", {}, swatch(m), name(m))));
+  f.slot("legend").replaceChildren(...models.map((m) => el("li", {}, swatch(m), tag(m))));
   f.slot("table").replaceChildren(table);
   f.canvas.setAttribute("aria-label", alt);
   if (ready && !f.canvas.hidden) Plotly.react(f.canvas, traces, lay, CONFIG);
