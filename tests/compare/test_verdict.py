@@ -152,3 +152,20 @@ def test_a_diverged_run_keeps_a_rule_open_unless_both_analyses_agree(tmp_path: P
     for seed in (1, 2, 3, 4, 5):
         make(tmp_path, "rnn", seed, 0.51 if seed == 5 else 0.55, status="done" if seed < 5 else "diverged")
     assert first(judged(tmp_path, [{"better": {"where": LSTM, "than": RNN}}])).outcome == "holds"
+
+
+def test_values_are_the_same_however_they_are_spelled(tmp_path: Path) -> None:
+    for scaled, share in ((True, 0.9), (False, 0.6)):
+        for seed in (1, 2, 3):
+            make(tmp_path, "transformer", seed, share, options={"scaled": scaled})
+    rule = {"better": {"where": {"model.scaled": True}, "than": {"model.scaled": False}}}
+    grid = {"model.scaled": [True, False], "seed": [1, 2, 3]}
+    assert first(judged(tmp_path, [rule], **grid)).outcome == "holds"
+
+
+def test_runs_that_are_set_apart_decide_nothing(tmp_path: Path) -> None:
+    for model, commit in (("lstm", "a"), ("gru", "b")):
+        for seed in (1, 2, 3):
+            make(tmp_path, model, seed, 0.9 if model == "lstm" else 0.6, code={"commit": commit, "dirty": False})
+    found = first(judged(tmp_path, [{"better": {"where": LSTM, "than": GRU}}]))
+    assert found.outcome == "open" and "set apart" in found.parts[0].note

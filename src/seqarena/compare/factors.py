@@ -12,6 +12,8 @@ from seqarena.sweep.overrides import key_of
 
 NAME = "model.name"
 
+WORDS = {"true": "true", "false": "false", "null": "null", "none": "null"}
+
 Settings = dict[str, str]
 """Values by path of the config, `model.heads`, each as JSON."""
 
@@ -35,8 +37,19 @@ def settings(record: Record, over: str = "seed") -> Settings:
 
 def given(overrides: Iterable[str], over: str = "seed") -> dict[str, str]:
     """The options of a command line by key, but for how it is run and for what is averaged over."""
-    options = {key_of(one): one.partition("=")[2] for one in overrides if not is_about_how(one)}
+    options = {key_of(one): canonical(one.partition("=")[2]) for one in overrides if not is_about_how(one)}
     return {key: value for key, value in options.items() if key and key != over}
+
+
+def canonical(value: str) -> str:
+    """One spelling of a value: `true` of True, `0.002` of 2e-3, `a` of 'a'."""
+    bare = value.strip("'\"")
+    if bare.lower() in WORDS:
+        return WORDS[bare.lower()]
+    try:
+        return f"{float(bare):.12g}"
+    except ValueError:
+        return bare
 
 
 def varied(every: Sequence[Mapping[str, str]]) -> list[str]:

@@ -22,6 +22,7 @@ from seqarena.sweep.metrics import MEASURES, SEARCH, Better, Metric
 POINTS = 100.0
 """Accuracy and other shares are shown in points; BLEU, chrF, loss and costs as they are."""
 SHARES = ("accuracy", "f1_macro", "empty_outputs")
+UNFINISHED = {"running": "still running, or its process was killed", "interrupted": "stopped before its end"}
 BASELINE = "baseline="
 
 
@@ -154,7 +155,7 @@ def run(entry: Entry, label: str, scored: float | None) -> Run:
         converged=entry.counts and not entry.diverged,
         score=scored,
         measures={key: finite(float(one)) for key, one in numbers.items()},
-        message=(record.error or {}).get("message", ""),
+        message=(record.error or {}).get("message", UNFINISHED.get(record.status, "")),
     )
 
 

@@ -146,7 +146,9 @@ def _about(block: Block, run: Run) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else repr(value)
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else repr(value)
 
 
 def _text(value: str) -> str:

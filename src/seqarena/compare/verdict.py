@@ -12,6 +12,7 @@ from seqarena.compare.bounds import HOLDS, OPEN, Bounded, p_values, rule_outcome
 from seqarena.compare.claims import Cell, Claim, claims
 from seqarena.compare.comparison import Part, RuleOutcome, Verdict
 from seqarena.compare.decisions import SEEDS
+from seqarena.compare.factors import canonical
 from seqarena.compare.pool import Members, Pool
 from seqarena.compare.statistics import ALPHA, holm
 from seqarena.compare.terms import bounded, obstacle, value_of
@@ -78,17 +79,14 @@ def _judge(side: str, rule: Rule, question: Question, pools: Sequence[Pool], alp
     combinations = _combinations(rule, question)
     every: list[tuple[Claim, Metric]] = []
     for combination in combinations:
-        cells = [_cell({**combination, **point}, rule.metric, question, pools) for point in rule.points()]
-        missing = [one for one in cells if isinstance(one, str)]
-        if missing:
-            part = Part(told(rule), None, None, None, 0.0, OPEN, missing[0])
-            return _Judged(side, rule, (part,), 1.0, 1.0)
-        found = [cell for cell in cells if isinstance(cell, Cell)]
-        metric = parse(rule.metric, found[0].pool.task)
-        every += [(claim, metric) for claim in claims(rule, found, metric)]
+        cells = _cells([{**combination, **point} for point in rule.points()], rule.metric, question, pools)
+        if isinstance(cells, str):
+            return _Judged(side, rule, (Part(told(rule), None, None, None, 0.0, OPEN, cells),), 1.0, 1.0)
+        metric = parse(rule.metric, cells[0].pool.task)
+        every += [(claim, metric) for claim in claims(rule, cells, metric)]
     stopped = [(claim, why) for claim, metric in every if (why := obstacle(claim, metric))]
     if stopped:
-        parts = tuple(Part(claim.text, None, None, None, claim.bound, OPEN, why) for claim, why in stopped)
+        parts = tuple(Part(claim.text, None, None, None, claim.bound, OPEN, why, claim.above) for claim, why in stopped)
         return _Judged(side, rule, parts, 1.0, 1.0)
     return _decided(side, rule, every, len(combinations) if isinstance(rule, Equal) else len(every), alpha)
 
@@ -131,35 +129,60 @@ def _combinations(rule: Rule, question: Question) -> list[dict[str, Any]]:
     return [dict(zip(free, values, strict=True)) for values in product(*(question.grid[key] for key in free))]
 
 
-def _cell(point: Mapping[str, Any], key: str, question: Question, pools: Sequence[Pool]) -> Cell | str:
-    """The runs and examples of a point; or what is missing of them."""
-    wanted = {name: written(one) for name, one in point.items() if name in question.grid}
-    strata = {name: str(one) for name, one in point.items() if name not in question.grid}
-    name = ", ".join(f"{key.rpartition('.')[2]} {one}" for key, one in (*wanted.items(), *strata.items()))
-    found = next(((place, pool, one) for place, pool in enumerate(pools) if (one := _members(pool, wanted))), None)
-    if found is None:
-        return f"there is no run at {name}"
-    place, pool, members = found
+def _cells(
+    points: Sequence[Mapping[str, Any]], key: str, question: Question, pools: Sequence[Pool]
+) -> list[Cell] | str:
+    """The runs and examples of a rule's points, all of runs that may be compared; or why there are none.
+
+    Points on different data lie apart by their nature, and are taken from wherever they are.
+    """
+    wanted = [
+        {name: canonical(written(one)) for name, one in point.items() if name in question.grid} for point in points
+    ]
+    strata = [{name: str(one) for name, one in point.items() if name not in question.grid} for point in points]
+    for point in wanted:
+        if not any(_members(pool, point) for pool in pools):
+            return f"there is no run at {_name(point)}"
+    together = [place for place, pool in enumerate(pools) if all(_members(pool, point) for point in wanted)]
+    if not together and len({_data(point) for point in wanted}) < 2:
+        return "its runs are set apart by differences that are not under study"
+    found = []
+    for point, stratum in zip(wanted, strata, strict=True):
+        places = together or [place for place, pool in enumerate(pools) if _members(pool, point)]
+        cell = _cell(point, stratum, key, pools[places[0]], places[0])
+        if isinstance(cell, str):
+            return cell
+        found.append(cell)
+    return found
+
+
+def _data(point: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, one) for name, one in point.items() if name == "data" or name.startswith("data."))
+
+
+def _name(point: Mapping[str, str]) -> str:
+    return ", ".join(f"{key.rpartition('.')[2]} {one}" for key, one in point.items())
+
+
+def _cell(wanted: Mapping[str, str], strata: Mapping[str, str], key: str, pool: Pool, place: int) -> Cell | str:
+    members = _members(pool, wanted)
     try:
         metric = parse(key, pool.task)
     except InputError as error:
         return str(error)
-    if metric.axis:
-        strata = {metric.axis: metric.bucket}
-    for axis, bucket in strata.items():
+    assert members is not None
+    buckets = {metric.axis: metric.bucket} if metric.axis else strata
+    name = _name({**wanted, **buckets})
+    for axis, bucket in buckets.items():
         at = dict(pool.examples.strata(axis)).get(bucket)
-        if at is None:
-            return f"no test example has {axis}={bucket}"
-        return Cell(name, pool, members, np.asarray(at), place)
+        return (
+            f"no test example has {axis}={bucket}" if at is None else Cell(name, pool, members, np.asarray(at), place)
+        )
     return Cell(name, pool, members, None, place)
 
 
 def _members(pool: Pool, wanted: Mapping[str, str]) -> Members | None:
-    alike = [
-        one
-        for one in pool.members.values()
-        if all(one.factors.get(key, "").strip("'\"") == value.strip("'\"") for key, value in wanted.items())
-    ]
+    alike = [one for one in pool.members.values() if all(one.factors.get(key) == wanted[key] for key in wanted)]
     return max(alike, key=lambda one: len(one.entries), default=None)
 
 
