@@ -88,6 +88,13 @@ def test_a_pair_is_seen_from_both_sides(tmp_path: Path) -> None:
     assert (turned["difference"], turned["low"]) == pytest.approx((10, 1 / 0.15))
 
 
+def test_settings_of_one_model_are_named_by_what_sets_them_apart(tmp_path: Path) -> None:
+    block = comparison(tmp_path, MODELS[:2]).blocks[0]
+    groups = [replace(one, label=f"lstm heads={n}", model="lstm") for n, one in enumerate(block.groups)]
+    assert [one["name"] for one in views.models(replace(block, groups=groups)).values()] == ["heads=0", "heads=1"]
+    assert [one["name"] for one in views.models(block).values()] == ["lstm", "transformer"]
+
+
 def test_less_is_better_ranks_the_other_way(tmp_path: Path) -> None:
     block = replace(comparison(tmp_path, MODELS).blocks[0], more_is_better=False)
     assert [row["model"] for row in views.rows(block, tmp_path)] == ["g2", "g1", "g0"]

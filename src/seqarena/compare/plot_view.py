@@ -11,10 +11,10 @@ from seqarena.compare.views import keys, triple
 def strata(block: Block) -> dict[str, dict[str, Any]]:
     """Buckets, test examples in each and every group's value, low and high there, by axis; length comes first.
 
-    A bucket with too few examples for an interval has no values, only their number.
+    A bucket with too few examples for an interval has no values, only their number. One bucket alone is no axis.
     """
     order = sorted(block.strata, key=lambda name: (name != "length", list(block.strata).index(name)))
-    return {name: _axis(block, name, block.strata[name]) for name in order if block.strata[name]}
+    return {name: _axis(block, name, block.strata[name]) for name in order if len(block.strata[name]) > 1}
 
 
 def _axis(block: Block, name: str, buckets: Sequence[Stratum]) -> dict[str, Any]:

@@ -72,12 +72,17 @@ def keys(block: Block) -> dict[str, str]:
 
 
 def models(block: Block) -> dict[str, dict[str, str]]:
-    """Name, model and style of each group, by key."""
+    """Name, model and style of each group, by key; a model that all share is left out of their names."""
     chosen = styles([group.model for group in block.groups])
+    shared = len({group.model for group in block.groups}) == 1
     return {
-        f"g{number}": {"name": group.label, "model": group.model, **vars(style)}
+        f"g{number}": {"name": _name(group, shared), "model": group.model, **vars(style)}
         for number, (group, style) in enumerate(zip(block.groups, chosen, strict=True))
     }
+
+
+def _name(group: GroupSummary, shared: bool) -> str:
+    return group.label.removeprefix(f"{group.model} ") if shared else group.label
 
 
 def link(folder: str, page: Path, file: str = "record.json") -> str:

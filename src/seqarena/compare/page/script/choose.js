@@ -115,7 +115,7 @@ const floor = (r) => {
 const because = ({ c, ok, top, ties, pool, pick }) => {
   if (pick === top) {
     if (ties.length) return `It also has the ${D.costs[c].more ? "highest" : "lowest"} ${costLabel(c).toLowerCase()} among the models that cannot be told apart from it (${join(ties.map((r) => name(r.model)))}).`;
-    return ok.length === 1 ? "No other model fits." : "Every other model that fits scores worse.";
+    return scored().length === 1 ? "Nothing else was measured here." : ok.length === 1 ? "No other model fits." : "Every other model that fits scores worse.";
   }
   const ratio = Math.max(pick.cost[c], top.cost[c]) / Math.min(pick.cost[c], top.cost[c]);
   const times = ratio < 1.95 ? `${num((ratio - 1) * 100, 0)}\u00a0% faster` : `${num(ratio, 1)} times as fast`;
