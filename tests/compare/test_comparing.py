@@ -169,6 +169,16 @@ def test_a_diverged_run_whose_record_is_removed_is_missing(tmp_path: Path) -> No
     assert [run.status for run in found.failures] == ["missing", "missing"]
 
 
+def test_options_outside_the_grid_make_groups_of_their_own_and_a_banner(tmp_path: Path) -> None:
+    home = tmp_path / "outputs/sweeps/s"
+    three(home, "gru", 0.6)
+    for seed in (1, 2, 3, 4, 5, 6):
+        make(home, "lstm", seed, 0.9, config=config("lstm", dropout=0.1 if seed < 4 else 0.2))
+    found = compare(of_sweep(tmp_path, "s"), Options())
+    assert [one.label for one in found.blocks[0].groups] == ["lstm dropout=0.1", "lstm dropout=0.2", "gru"]
+    assert [one.differs for one in found.banners] == ["options"] and "lstm dropout=0.1" in found.banners[0].text
+
+
 def test_seeds_added_after_a_look_divide_alpha(tmp_path: Path) -> None:
     home, kept = tmp_path / "outputs/sweeps/s", tmp_path / "kept"
     three(home, "lstm", 0.9)

@@ -8,7 +8,7 @@ from seqarena.compare.advice import advise
 from seqarena.compare.comparison import Advice, Banner, Block, Comparison, Run
 from seqarena.compare.decisions import Manner
 from seqarena.compare.factors import factors, given, grouped, studied
-from seqarena.compare.guard import SPEED, conditions, machines, separated
+from seqarena.compare.guard import SPEED, conditions, machines, outside, separated
 from seqarena.compare.looks import looked
 from seqarena.compare.pool import Pool, pooled
 from seqarena.compare.records import Entry, Planned, Selection
@@ -100,11 +100,12 @@ def _pools(
     if metric.group not in SPEED:
         banners += machines(entries)
     labelled = grouped(entries, over)
+    values = {label: factors(every[0].record, keys, over) for label, every in labelled.items()}
+    banners += outside(labelled, values) if selection.sweep is not None else []
     pools = []
     for part in parts:
         chosen = {id(entry) for entry in part}
         groups = {label: kept for label, every in labelled.items() if (kept := [e for e in every if id(e) in chosen])}
-        values = {label: factors(every[0].record, keys, over) for label, every in groups.items()}
         pools.append(pooled(groups, values, _unrecorded(selection.planned, groups, over), metric))
     return pools, banners
 

@@ -172,6 +172,19 @@ def _dirty(entries: Sequence[Entry]) -> list[Banner]:
     return [Banner("uncommitted changes", {"dirty": runs}, told, separates=False)]
 
 
+def outside(groups: Mapping[str, Sequence[Entry]], values: Mapping[str, Mapping[str, str]]) -> list[Banner]:
+    """A banner where groups of a sweep have equal factors and yet were asked for different training."""
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for label in groups:
+        alike.setdefault(tuple(values[label].items()), []).append(label)
+    found = []
+    for labels in (one for one in alike.values() if len(one) > 1):
+        runs = {label: [entry.record.run for entry in groups[label]] for label in labels}
+        told = f"{'; '.join(labels)}: their options differ in what is not under study, so they are groups of their own"
+        found.append(Banner("options", runs, told))
+    return found
+
+
 def machines(entries: Sequence[Entry]) -> list[Banner]:
     """A banner where costs were measured on several machines; scores may be compared all the same."""
     values: dict[str, list[str]] = {}

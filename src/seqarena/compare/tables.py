@@ -45,10 +45,10 @@ def show(comparison: Comparison, console: Console) -> None:
 
 
 def _show_block(block: Block, console: Console) -> None:
-    console.print()
-    console.print(rich_table(leaderboard(block)))
-    if block.pairs:
-        console.print(rich_table(pairs(block)))
+    for rows in (leaderboard(block), pairs(block)):
+        if rows.cells:
+            console.print(f"\n[bold]{_plain(rows.title)}[/]", soft_wrap=True)
+            console.print(rich_table(rows))
     for line in (converged(block), *given_converged(block), *block.notes):
         if line:
             console.print(_plain(line), soft_wrap=True)
@@ -65,11 +65,8 @@ def _show_verdict(verdict: Verdict, console: Console) -> None:
 
 
 def rich_table(rows: Rows) -> Table:
-    """For the terminal."""
-    table = Table(
-        title=_plain(rows.title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, header_style="dim",
-        pad_edge=False,
-    )  # fmt: skip
+    """For the terminal, without its title, which may be wider."""
+    table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False)
     for place, head in enumerate(rows.heads):
         table.add_column(_plain(head), justify="right" if place in rows.numbers else "left")
     for cells in rows.cells:
