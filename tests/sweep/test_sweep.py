@@ -219,6 +219,8 @@ def test_names_are_the_same_for_the_same_command_and_can_be_pasted() -> None:
     assert not set(sweep_name(["-m", "model.lr=1e-3,1e-2", "+x={a:1}"])) & set("=, /{}[]'")
     assert named(command)[-1] == f"sweep={sweep_name(command)}" and named(command[1:]) == command[1:]
     assert named([*command, "sweep=mine"]) == [*command, "sweep=mine"]
+    late = named(["-m", "model=rnn,lstm", "model.bidirectional=false", "+model.x=[1,2]", "data.path=a", "sweep=mine"])
+    assert late[2:5] == ["model.bidirectional=choice(false)", "+model.x=choice([1,2])", "data.path=a"]
     assert job_name("model=lstm,seed=1,jobs=2") == job_name("model=lstm,seed=1") != job_name("model=lstm,seed=2")
 
 

@@ -1,5 +1,6 @@
 """What a person sees while a run goes on: bars on a terminal, a line for each validation elsewhere."""
 
+import math
 from typing import Any
 
 import lightning as L
@@ -102,11 +103,16 @@ class Lines(L.Callback):
     def __init__(self, console: Console) -> None:
         self._console = console
         self._best: float | None = None
+        self._total: float = 0
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """The length of the run, asked for here, where no rank has to wait for the others to answer."""
+        self._total = trainer.estimated_stepping_batches
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: Any) -> None:
         """Say where the run stands."""
         self._best = better(self._best, pl_module)
-        place = f"step {trainer.global_step}/{trainer.estimated_stepping_batches}"
+        place = f"step {trainer.global_step}" + (f"/{self._total}" if math.isfinite(self._total) else "")
         line = f"{place}  {told(trainer, pl_module, self._best)}"
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 

@@ -29,11 +29,31 @@ def sweep_name(arguments: Sequence[str]) -> str:
 
 
 def named(arguments: Sequence[str]) -> list[str]:
-    """The arguments of a multirun with `sweep=<name>` among them; those of a single run as they are."""
+    """The arguments of a multirun as Hydra takes them, `sweep=<name>` among them; those of a single run as they are."""
     given = [one.split("=")[0] for one in arguments]
-    if not {"-m", "--multirun"} & set(given) or "sweep" in given:
+    if not {"-m", "--multirun"} & set(given):
         return list(arguments)
-    return [*arguments, f"sweep={sweep_name(arguments)}"]
+    told = [] if "sweep" in given else [f"sweep={sweep_name(arguments)}"]
+    return [*deferred(arguments), *told]
+
+
+def deferred(arguments: Sequence[str]) -> list[str]:
+    """Options of a group that is varied, such as `model.bidirectional=false` with `model=rnn,lstm`, as choices of one.
+
+    Hydra composes a multirun once without what it varies; there `model` is still the default one, which may lack them.
+    """
+    varied = {key for key, value in map(_parts, arguments) if _many(value) and "." not in key}
+    found = []
+    for one in arguments:
+        key, value = _parts(one)
+        late = "." in key and key.split(".")[0] in varied and not _many(value) and not one.startswith("~")
+        found.append(f"{one.partition('=')[0]}=choice({value})" if late else one)
+    return found
+
+
+def _parts(argument: str) -> tuple[str, str]:
+    key, _, value = argument.lstrip("+").partition("=")
+    return key, value
 
 
 def _many(value: str) -> bool:
