@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from made import N, config, make, right, translate
 
@@ -184,8 +186,9 @@ def test_seeds_added_after_a_look_divide_alpha(tmp_path: Path) -> None:
     three(home, "lstm", 0.9)
     assert compare(of_sweep(tmp_path, "s"), Options(), home=kept).notes == []
     assert compare(of_sweep(tmp_path, "s"), Options(), home=kept).blocks[0].alpha == 0.05
-    make(home, "lstm", 4, 0.9)
-    found = compare(of_sweep(tmp_path, "s"), Options(), home=kept)
+    make(home, "lstm", 4, 0.9, code={"commit": "later", "dirty": False})
+    assert compare(of_sweep(tmp_path, "s"), Options(), home=kept).blocks[0].alpha == 0.025
+    found = compare(of_sweep(tmp_path, "s"), Options(allow=("code",)), home=kept)
     assert found.blocks[0].alpha == 0.025 and "alpha is now 0.05/2" in found.notes[0]
     assert compare(of_sweep(tmp_path, "s"), Options(looks=3), home=kept).blocks[0].alpha == 0.05 / 3
 
@@ -256,7 +259,12 @@ def test_refusals_name_the_run_and_the_cure(tmp_path: Path) -> None:
         compared(tmp_path / "two", baseline="gru")
     with pytest.raises(InputError, match="no metric of a classification"):
         compared(tmp_path / "two", metric="test/bleu")
-    (tmp_path / "two/lstm-seed1/examples.parquet").write_bytes(b"PAR1")
+    path = tmp_path / "two/lstm-seed1/examples.parquet"
+    kept = pq.read_table(path)
+    pq.write_table(kept.set_column(kept.column_names.index("loss"), "loss", pa.array(np.full(N, np.nan))), path)
+    with pytest.raises(InputError, match="lstm-seed1: test/loss is nan"):
+        compared(tmp_path / "two", metric="test/loss")
+    path.write_bytes(b"PAR1")
     with pytest.raises(InputError, match="cannot be read"):
         compared(tmp_path / "two")
 

@@ -125,7 +125,9 @@ def _alpha(pools: Sequence[Pool], options: Options, home: Path | None) -> tuple[
     if options.looks is not None:
         told = f"{options.looks} looks were planned: alpha is {ALPHA}/{options.looks}"
         return ALPHA / options.looks, [told] if options.looks > 1 else []
-    groups = {label: [e.record.run for e in one.counted] for pool in pools for label, one in pool.members.items()}
+    groups: dict[str, list[str]] = {}
+    for label, one in ((label, one) for pool in pools for label, one in pool.members.items()):
+        groups.setdefault(label, []).extend(entry.record.run for entry in one.counted)
     if home is None or any(one.missing for pool in pools for one in pool.members.values()):
         return ALPHA, []
     taken = looked(home, groups)

@@ -133,7 +133,11 @@ def group(entries: Sequence[Entry], examples: Examples, metric: Metric, at: np.n
     if measure is None:
         return unscored([_finite(entry, metric) for entry in entries])
     places = np.arange(len(examples.ids)) if at is None else at
-    return jackknifed(table(entries, examples, metric, measure, places), measure, examples.ids[places])
+    found = jackknifed(table(entries, examples, metric, measure, places), measure, examples.ids[places])
+    for entry, score in zip(entries, found.theta, strict=True):
+        if not math.isfinite(score):
+            raise InputError(f"{entry.folder}: {metric.group}/{metric.name} is {score}: leave the run out")
+    return found
 
 
 def jackknifed(statistics: np.ndarray, measure: Measure, ids: np.ndarray) -> Group:
