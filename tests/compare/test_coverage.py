@@ -8,10 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 from draws import Drawer
-from scipy import stats
 
 from seqarena.compare.decisions import Manner, Side, decide
-from seqarena.compare.statistics import Estimate, Group, accuracy, contrast
+from seqarena.compare.statistics import Estimate, Group, accuracy, contrast, t_quantile
 from seqarena.compare.trends import trend
 
 TABLES = 2000
@@ -28,7 +27,7 @@ def welch(e: Estimate, groups: list[Group]) -> float:
     parts = [group.seed_variance / group.runs for group in groups]
     total = sum(parts)
     df = total**2 / sum(part**2 / (group.runs - 1) for part, group in zip(parts, groups, strict=True)) if total else 1
-    return float(stats.t.isf(0.025, df)) * math.sqrt(total)
+    return t_quantile(0.05, df) * math.sqrt(total)
 
 
 def wald(e: Estimate, groups: list[Group]) -> float:
@@ -38,7 +37,7 @@ def wald(e: Estimate, groups: list[Group]) -> float:
 def seed_df(e: Estimate, groups: list[Group]) -> float:
     parts = [group.seed_variance / group.runs for group in groups]
     df = sum(parts) ** 2 / sum(p**2 / (g.runs - 1) for p, g in zip(parts, groups, strict=True)) if sum(parts) else 1
-    return float(stats.t.isf(0.025, df)) * math.sqrt(e.seeds + e.examples)
+    return t_quantile(0.05, df) * math.sqrt(e.seeds + e.examples)
 
 
 METHODS: dict[str, Half] = {"ours": ours, "welch": welch, "wald": wald, "seed_df": seed_df}
