@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -150,7 +151,7 @@ def render(template: str, /, **context: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(num=num, short=short, gap=_gap)
+    environment.filters.update(num=num, short=short, gap=_gap, breakable=_breakable)
     text = environment.get_template(template).render(**context)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # half a surrogate pair cannot be written
 
@@ -158,6 +159,12 @@ def render(template: str, /, **context: Any) -> str:
 def _shown(value: Any) -> Any:
     """Text from records, with the characters that turn or hide others made visible; our own markup as it is."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may be broken where its parts meet."""
+    parts = re.split(r"(?<=[_=,/.])", visible(name))
+    return Markup("<wbr>").join(parts)
 
 
 def _gap(value: float, block: dict[str, Any]) -> str:
