@@ -8,6 +8,7 @@ HARMLESS = (
     r"It is recommended to use `self.log\(.*sync_dist=True",
     r".isinstance\(treespec, LeafSpec\)",
     r"Checkpoint directory .* exists and is not empty",  # that of a run that goes on
+    r"`ModelCheckpoint\(monitor='val/\w+'\)` could not find the monitored key",  # an epoch without a validation
     r"You're resuming from a checkpoint that ended before the epoch ended",  # at the very batch: callbacks/resuming.py
     "TF32 acceleration on top of oneDNN",
 )
