@@ -22,7 +22,8 @@ def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
 
     def call(name: str, *arguments: str) -> tuple[int, str, str]:
-        os.environ.pop("SEQARENA_TEXT", None)  # what predict.py leaves behind in this process
+        for left in ("SEQARENA_TEXT", "SEQARENA_RUNS"):  # what predict.py and compare.py leave behind in this process
+            os.environ.pop(left, None)
         monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
         code = 0
         try:

@@ -4,12 +4,17 @@ import gzip
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compare.made import make
 from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb
+from hydra import compose, initialize_config_dir
+
+from seqarena.sweep.question import expand
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```\n(.*?)```", README, re.DOTALL)
@@ -70,7 +75,10 @@ LEFT = {"lr_find=true": "lr_find.json", "report=data": "data_report.json"}
 """What commands leave that train nothing."""
 
 
-@pytest.mark.parametrize("command", [line for line in TRAINS if " -m " not in line and "devices=2" not in line])
+ELSEWHERE = (" -m ", "devices=2", "sweeps=")
+
+
+@pytest.mark.parametrize("command", [line for line in TRAINS if not any(one in line for one in ELSEWHERE)])
 def test_training_commands(command: str, verb: Verb, files: None) -> None:
     arguments = cut_down(shlex.split(command)[2:])
     if "recipe=multi30k_tiny" in command:
@@ -90,6 +98,28 @@ def test_a_multirun_makes_a_folder_a_job(verb: Verb) -> None:
     assert len(list(Path("sweep").glob("*/record.json"))) == 2
 
 
+@pytest.mark.parametrize("command", [line for line in TRAINS if "sweeps=" in line])
+def test_sweep_commands_are_multiruns_whose_jobs_compose(command: str) -> None:
+    first, *options = expand(shlex.split(command)[2:], ROOT)
+    assert first == "-m" and any(one.startswith("sweep=") for one in options)
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        compose("train", [one for one in options if "," not in one.split("[")[0]])
+
+
+def test_comparison_commands(verb: Verb, tmp_path: Path) -> None:
+    for model, share in (("lstm", 0.9), ("gru", 0.6)):
+        for seed in (1, 2, 3):
+            make(tmp_path / "outputs" / "runs", model, seed, share)
+    runs, place = f"{tmp_path}/outputs/runs/", ROOT / "outputs" / "compare" / "readme_test"
+    for line in (line for line in COMMANDS if line.startswith("python compare.py")):
+        words = [word.replace("outputs/runs/", runs) for word in shlex.split(line)[2:]]
+        words = [f"runs={runs}*" if word.startswith("sweep=") else word for word in words]
+        code, out, err = verb("compare", *words, "name=readme_test")
+        made = {path.name for path in place.iterdir()} if place.exists() else set()
+        shutil.rmtree(place, ignore_errors=True)
+        assert code == 0 and "lstm" in out and {"index.html", "table.md"} <= made, out + err
+
+
 def test_evaluation_and_prediction_commands(verb: Verb, texts: Path) -> None:
     code, out, err = verb("train", *SMALL, "model=textcnn", "data=csv", f"data.path={texts}", "hydra.run.dir=run")
     assert code == 0, out + err
@@ -106,7 +136,7 @@ def test_evaluation_and_prediction_commands(verb: Verb, texts: Path) -> None:
 
 
 def test_no_command_is_left_out() -> None:
-    known = ("python train.py", "python evaluate.py", "python predict.py", "cat texts.txt | python predict.py")
+    known = ("python train.py", "python evaluate.py", "python predict.py", "python compare.py", "cat texts.txt")
     for line in COMMANDS:
         assert line in SETUP or line.startswith(known), line
     makefile = (ROOT / "Makefile").read_text()
