@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 
 from seqarena import usage
 from seqarena.errors import InputError, explained, interruptible
+from seqarena.sweep.extras import refuse_missing_plugins
 from seqarena.sweep.naming import named
 from seqarena.sweep.question import expand
 
@@ -16,19 +17,26 @@ ROOT = Path(__file__).resolve().parent
 os.environ["SEQARENA_ROOT"] = str(ROOT)
 with explained(InputError):
     sys.argv[1:] = named(expand(sys.argv[1:], ROOT))
+    refuse_missing_plugins(sys.argv[1:])
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="train")
-def main(config: DictConfig) -> None:
+def main(config: DictConfig) -> float | None:
     """Train with the composed config. Heavy imports come here, so that --help needs none."""
     from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    hydra_config = HydraConfig.get()
+    if hydra_config.mode == RunMode.MULTIRUN:
+        from seqarena.sweep.worker import run_in_worker
+
+        return run_in_worker(ROOT / "train.py", config, hydra_config)
 
     from seqarena.data_report import report_data
     from seqarena.errors import Diverged
     from seqarena.models.contract import TooLong
     from seqarena.training import find_rate, train
 
-    hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     with explained(InputError, Diverged, TooLong):
         if config.report is not None:
@@ -37,6 +45,7 @@ def main(config: DictConfig) -> None:
             find_rate(config, folder)
         else:
             train(config, folder, list(hydra_config.overrides.task))
+    return None
 
 
 if __name__ == "__main__":

@@ -18,12 +18,11 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from seqarena.sweep.naming import job_name
+from seqarena.sweep.overrides import for_a_job
 
 OmegaConf.register_new_resolver("job_name", job_name, replace=True)
 
 BASIC = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
-OWN = ("hydra/launcher", "hydra.launcher", "hydra/sweeper", "hydra.sweeper", "hydra.sweep", "hydra.run", "hydra.mode")
-"""Overrides of Hydra's own that are the sweep's, not a job's."""
 
 
 @dataclass
@@ -53,16 +52,16 @@ class ProcessLauncher(Launcher):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run one batch of jobs; what a sweeper gets back is the validation metric of each."""
         from seqarena.errors import InputError, explained
-        from seqarena.sweep.sweep import run_sweep
+        from seqarena.sweep.sweep import INTERRUPTED, run_sweep
 
         about = self._config.hydra
-        hydra_overrides = [one for one in about.overrides.hydra if not one.startswith(OWN)]
         folder = Path(str(about.sweep.dir)).absolute()
         script = Path(os.environ["SEQARENA_ROOT"]) / f"{about.job.name}.py"
         with explained(InputError):
             composed = [self._composed(list(one), initial_job_idx + n) for n, one in enumerate(job_overrides)]
-            ended, code = run_sweep(folder, script, composed, self._options, hydra_overrides)
-        if code and about.sweeper._target_ == BASIC:
+            ended, code = run_sweep(folder, script, composed, self._options, for_a_job(about.overrides.hydra))
+        searching = about.sweeper._target_ != BASIC  # further batches follow, whatever becomes of the jobs of this one
+        if code and (not searching or code == INTERRUPTED or self._options["fail_fast"]):
             sys.exit(code)
         return [_returned(job.overrides, value) for job, value in ended]
 

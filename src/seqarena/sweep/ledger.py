@@ -14,23 +14,12 @@ FILE = "sweep.json"
 
 
 def write(folder: Path, about: dict[str, Any], jobs: Sequence[Job]) -> None:
-    """Replace the ledger: under a temporary name first, then renamed, so that a reader never sees half of it."""
-    told = {
-        **about,
-        "counts": dict(Counter(job.status for job in jobs)),
-        "jobs": [
-            {
-                "folder": job.name,
-                "overrides": job.overrides,
-                "config": job.config_hash,
-                "status": job.status,
-                "started": job.started,
-                "finished": job.finished,
-                "message": job.message,
-            }
-            for job in jobs
-        ],
-    }
+    """Replace the ledger: under a temporary name first, then renamed, so that a reader never sees half of it.
+
+    Jobs that it told of before stay in it: a search runs them batch by batch.
+    """
+    entries = [*_others(folder, {job.name for job in jobs}), *map(_entry, jobs)]
+    told = {**about, "counts": dict(Counter(one["status"] for one in entries)), "jobs": entries}
     descriptor, part = tempfile.mkstemp(prefix=f".{FILE}-", dir=folder)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(told, file, indent=1, ensure_ascii=False)
@@ -39,8 +28,30 @@ def write(folder: Path, about: dict[str, Any], jobs: Sequence[Job]) -> None:
 
 def times(folder: Path) -> dict[str, tuple[float, float]]:
     """When each job that has ended began and ended, from the ledger of an earlier start; empty without one."""
-    try:
-        found = json.loads((folder / FILE).read_text(encoding="utf-8"))["jobs"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}  # the records are the truth: without a ledger only the times are lost
+    found = _entries(folder)
     return {one["folder"]: (one["started"], one["finished"]) for one in found if one["started"] and one["finished"]}
+
+
+def _entry(job: Job) -> dict[str, Any]:
+    return {
+        "folder": job.name,
+        "overrides": job.overrides,
+        "config": job.config_hash,
+        "status": job.status,
+        "started": job.started,
+        "finished": job.finished,
+        "message": job.message,
+    }
+
+
+def _others(folder: Path, names: set[str]) -> list[dict[str, Any]]:
+    """What is told of jobs that have run and are not among `names`, as long as their folders are there."""
+    found = (one for one in _entries(folder) if one["folder"] not in names)
+    return [one for one in found if one["status"] != "queued" and (folder / one["folder"]).exists()]
+
+
+def _entries(folder: Path) -> list[dict[str, Any]]:
+    try:
+        return list(json.loads((folder / FILE).read_text(encoding="utf-8"))["jobs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []  # the records are the truth: without a ledger only the times are lost

@@ -1,10 +1,18 @@
 """Plain values as Hydra's command line reads them, and the keys of overrides."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 BARE = re.compile(r"[A-Za-z0-9_./:+\-]*[A-Za-z_][A-Za-z0-9_./:+\-]*|.*\$\{.*")
 WORDS = ("true", "false", "null", "nan", "inf", "on", "off", "yes", "no")
+OWN = ("hydra/launcher", "hydra.launcher", "hydra/sweeper", "hydra.sweeper", "hydra.sweep", "hydra.run", "hydra.mode")
+"""Overrides of Hydra's own that are the sweep's, not a job's."""
+
+
+def for_a_job(hydra_overrides: Sequence[str]) -> list[str]:
+    """Those of Hydra's own overrides that a job's process is to be started with."""
+    return [one for one in hydra_overrides if not one.lstrip("+~").startswith(OWN)]
 
 
 def assignment(key: str, value: Any) -> str:

@@ -47,6 +47,8 @@ class Runner:
         self._running: list[JobProcess] = []
         self.stopped = False
         """Whether Ctrl+C, SIGTERM or a failure under fail_fast ended the sweep early."""
+        self.interrupted = False
+        """Whether it was Ctrl+C or SIGTERM."""
 
     def run(self, board: Board) -> None:
         """Until nothing is queued or running. A first Ctrl+C (or SIGTERM) stops the jobs, each with its record."""
@@ -93,6 +95,7 @@ class Runner:
             process.stop(f"stopped after {limit:g} minutes, as time_limit={limit:g} asks")
 
     def _asked_to_stop(self, kind: int, frame: FrameType | None) -> None:
+        self.interrupted = True
         self._stop_all("the sweep was interrupted")
 
     def _stop_all(self, reason: str) -> None:

@@ -20,6 +20,14 @@ class Share:
         return told if self.gpus is None else {**told, "CUDA_VISIBLE_DEVICES": ",".join(self.gpus)}
 
 
+class Inherited(Share):
+    """What another launcher has left to this process, its number of threads included."""
+
+    def environment(self) -> dict[str, str]:
+        """A name by which Lightning leaves SLURM alone, and starts the ranks of a job itself as it does elsewhere."""
+        return {"SLURM_JOB_NAME": "bash"}
+
+
 def shares(jobs: int, devices: int) -> list[Share]:
     """`jobs` shares of the cores and GPUs of this process; each job asks for `devices` GPUs.
 

@@ -20,6 +20,14 @@ from seqarena.sweep.shares import shares
 
 LOCK = ".lock"
 
+WORST = -math.inf
+"""What a sweeper is told of a job without a validation metric; every metric that selects is better the larger it is.
+
+Not NaN: that ends a search of the Optuna sweeper.
+"""
+INTERRUPTED = 130
+"""Exit code after Ctrl+C or SIGTERM."""
+
 Composed = tuple[list[str], DictConfig, str]
 """A job's overrides, its config, its folder's name."""
 
@@ -27,7 +35,7 @@ Composed = tuple[list[str], DictConfig, str]
 def run_sweep(
     folder: Path, script: Path, composed: Sequence[Composed], options: dict[str, Any], hydra_overrides: list[str]
 ) -> tuple[list[tuple[Job, float]], int]:
-    """Run what is not finished yet. Each job with its validation metric (NaN without one), and the exit code.
+    """Run what is not finished yet. Each job with its validation metric (WORST without one), and the exit code.
 
     InputError, before anything runs: options out of their limits, two jobs that are one, a folder in use.
     """
@@ -94,16 +102,17 @@ def _run(
     written()
     board.close()
     console.print(f"compare  python compare.py sweep={folder.name}", highlight=False)
-    return [(job, _value(job)) for job in jobs], exit_code(jobs, runner.stopped)
+    return [(job, value(job)) for job in jobs], exit_code(jobs, runner.interrupted)
 
 
-def _value(job: Job) -> float:
+def value(job: Job) -> float:
+    """What a sweeper optimizes: the validation metric that chose the weights."""
     told = selected(job)
-    return math.nan if told is None or job.status != "done" else told[1]
+    return told[1] if told is not None and job.status == "done" and math.isfinite(told[1]) else WORST
 
 
-def exit_code(jobs: Sequence[Job], stopped: bool) -> int:
-    """0 if every job is done or diverged (which is a result), 130 after an interruption, else 1."""
-    if all(job.status in ("done", "diverged") for job in jobs):
-        return 0
-    return 130 if stopped and not any(job.status == "failed" for job in jobs) else 1
+def exit_code(jobs: Sequence[Job], interrupted: bool) -> int:
+    """0 if every job is done or diverged (which is a result), INTERRUPTED after Ctrl+C, else 1."""
+    if interrupted:
+        return INTERRUPTED
+    return 0 if all(job.status in ("done", "diverged") for job in jobs) else 1
