@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compare.made import make
 from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb
 from hydra import compose, initialize_config_dir
+from made import make
 
 from seqarena.sweep.question import expand
 
