@@ -56,14 +56,17 @@ class ProcessLauncher(Launcher):
 
         about = self._config.hydra
         folder = Path(str(about.sweep.dir)).absolute()
+        searching = about.sweeper._target_ != BASIC  # further batches follow, whatever becomes of the jobs of this one
         script = Path(os.environ["SEQARENA_ROOT"]) / f"{about.job.name}.py"
         with explained(InputError):
             composed = [self._composed(list(one), initial_job_idx + n) for n, one in enumerate(job_overrides)]
-            ended, code = run_sweep(folder, script, composed, self._options, for_a_job(about.overrides.hydra))
-        searching = about.sweeper._target_ != BASIC  # further batches follow, whatever becomes of the jobs of this one
+            asked = {name: (overrides, config, name) for overrides, config, name in composed}
+            jobs = list(asked.values()) if searching else composed  # a search may ask twice for the same
+            ended, code = run_sweep(folder, script, jobs, self._options, for_a_job(about.overrides.hydra))
         if code and (not searching or code == INTERRUPTED or self._options["fail_fast"]):
             sys.exit(code)
-        return [_returned(job.overrides, value) for job, value in ended]
+        values = {job.name: value for job, value in ended}
+        return [_returned(overrides, values[name]) for overrides, _, name in composed]
 
     def _composed(self, overrides: list[str], number: int) -> tuple[list[str], DictConfig, str]:
         """The overrides of a job, its config, and its folder's name."""

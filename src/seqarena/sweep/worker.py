@@ -30,31 +30,45 @@ OPTIONS = ("jobs", "retry", "fail_fast", "time_limit")
 def run_in_worker(script: Path, config: DictConfig, about: HydraConf) -> float:
     """Run the job that Hydra has composed, unless its folder holds it finished; what a sweeper is to be told of it.
 
-    A job that fails is told by its record and its log. InputError: another command is running it.
+    A job that fails is told by its record and its log. One that another worker is running is waited for: a search may
+    ask twice for the same, and two commands may run the same sweep.
     """
     folder = Path(about.runtime.output_dir)
     job = Job(folder, list(about.overrides.task), _hash(config))
     locks = folder.parent / LOCKS
     locks.mkdir(exist_ok=True)
+    lock = FileLock(locks / job.name)
     try:
-        with FileLock(locks / job.name, blocking=False):
-            _run(script, job, config, for_a_job(about.overrides.hydra))
-    except Timeout as error:
-        raise InputError(f"{folder} is being run by another command: wait for it, or stop it") from error
+        lock.acquire(blocking=False)
+    except Timeout:
+        _say(f"{job.name} is being run by another worker: waiting for it")
+        lock.acquire()
+    try:
+        _run(script, job, config, for_a_job(about.overrides.hydra))
+    finally:
+        lock.release()
     return value(job)
+
+
+def _say(line: str) -> None:
+    _console().print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _console() -> Console:
+    """No live table: several workers may share the terminal."""
+    return Console(force_terminal=False)
 
 
 def _run(script: Path, job: Job, config: DictConfig, hydra_overrides: list[str]) -> None:
     manner = check_manner({name: config[name] for name in OPTIONS})
     if (job.folder / FILE).exists():  # without one, what lies there is what Hydra has just written for this job
         job.resume(manner.retry)
-    console = Console(force_terminal=False)
     if job.status != "queued":
-        console.print(f"{job.name} is finished already: {job.status}", highlight=False, markup=False, soft_wrap=True)
+        _say(f"{job.name} is finished already: {job.status}")
         return
     everything = Inherited(tuple(sorted(os.sched_getaffinity(0))), None)
     runner = Runner(script, [job], [everything], manner, hydra_overrides, lambda: None)
-    runner.run(Board([job], 1, console))
+    runner.run(Board([job], 1, _console()))
     if runner.interrupted:
         raise KeyboardInterrupt
 
