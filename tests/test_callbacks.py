@@ -257,6 +257,7 @@ def test_lines_where_there_is_no_terminal() -> None:
     assert isinstance(lines, Lines)
     trainer: Any = SimpleNamespace(is_global_zero=True, global_step=20, estimated_stepping_batches=100, current_epoch=1)
     module = watched(**{"speed/tokens_per_s": 12345.6, "train/loss": 0.25})
+    lines.on_train_start(trainer, module)
     lines.on_validation_end(trainer, module)
     module.logged["val/accuracy"] = 0.4
     lines.on_validation_end(trainer, module)

@@ -84,12 +84,12 @@ def test_eight_examples_can_be_learned_by_heart(tmp_path: Path, model: str, data
     optimizer = task._optimizer(task.parameters())
     for _ in range(500):
         loss = task.loss(batch) / batch.targets
+        if loss < 0.003:  # before another step, which at this rate may undo it
+            break
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(task.parameters(), 1.0)
         optimizer.step()
-        if loss < 0.003:
-            break
     assert loss < 0.05
     said = [answer.text for answer in task.eval().answer(batch.source_BS, batch.mask_BS)]
     column = "label" if data == "agreement" else "target"
