@@ -62,8 +62,9 @@ class JobProcess:
 
 
 def _settle(cores: tuple[int, ...]) -> None:
-    """In the new process: keep to the cores, and die with the parent, however that ends."""
+    """In the new process: keep to the cores, listen to Ctrl+C, and die with the parent, however that ends."""
     os.sched_setaffinity(0, cores)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs are told to ignore it
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from seqarena.errors import InputError
@@ -31,17 +32,16 @@ class Inherited(Share):
 def shares(jobs: int, devices: int) -> list[Share]:
     """`jobs` shares of the cores and GPUs of this process; each job asks for `devices` GPUs.
 
-    InputError: more jobs than cores, or GPUs that do not suffice.
+    Where there are more jobs than cores, several share one. InputError: GPUs that do not suffice.
     """
     cores, gpus = sorted(os.sched_getaffinity(0)), visible_gpus()
-    if jobs > len(cores):
-        raise InputError(f"jobs={jobs}, but this process may use {len(cores)} cores: write jobs={len(cores)} or fewer")
     if gpus and jobs * devices > len(gpus):
         raise InputError(
             f"jobs={jobs} with {devices} GPUs each need {jobs * devices}, but there are {len(gpus)}: "
             f"write jobs={max(1, len(gpus) // devices)}"
         )
-    dealt = [tuple(cores[place * len(cores) // jobs : (place + 1) * len(cores) // jobs]) for place in range(jobs)]
+    bounds = [place * len(cores) // jobs for place in range(jobs + 1)]
+    dealt = [tuple(cores[begin : max(end, begin + 1)]) for begin, end in pairwise(bounds)]
     return [
         Share(mine, tuple(gpus[place * devices : (place + 1) * devices]) if gpus else None)
         for place, mine in enumerate(dealt)
