@@ -56,7 +56,7 @@ def forecast(groups: Sequence[Group], weights: Sequence[float], now: Estimate, a
         return ""
     examples = examples_needed(now, alpha)
     if examples is not None:
-        return f"no number of seeds will do; about {examples:,} test examples would be needed"
+        return f"no number of seeds will do; about {examples:,.0f} test examples would be needed"
     seeds = seeds_needed(groups, weights, now, alpha)
     if seeds is None:
         return f"more than {MOST} more seeds"

@@ -9,6 +9,7 @@ and the last output (pre-norm).
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -59,13 +60,22 @@ class Recurrence(nn.Module):
         if x_BTD.size(1) == 1 and hidden is not None:
             y_BH, hidden = self.step(x_BTD[:, 0], hidden)
             return y_BH[:, None], hidden
-        y_BTH, last = self.rnn(x_BTD, None if hidden is None else _packed(tuple(part[None] for part in hidden)))
+        with _kernels(x_BTD.device):
+            y_BTH, last = self.rnn(x_BTD, None if hidden is None else _packed(tuple(part[None] for part in hidden)))
         return y_BTH, tuple(part[0] for part in _unpacked(last))
 
     def step(self, x_BD: Tensor, hidden: Hidden) -> tuple[Tensor, Hidden]:
         """Read one input with the same weights: the output (B, H), also the memory's first tensor, and the memory."""
         hidden = _unpacked(self.cell.step(x_BD, _packed(hidden), *self.rnn.all_weights[0]))
         return hidden[0], hidden
+
+
+def _kernels(device: torch.device) -> AbstractContextManager[None]:
+    """oneDNN has no LSTM in bfloat16 for processors without such instructions, and fails; torch's own has."""
+    lacking = device.type == "cpu" and torch.is_autocast_enabled("cpu")
+    if not lacking or torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return nullcontext()
+    return torch.backends.mkldnn.flags(enabled=False)
 
 
 def _packed(hidden: Hidden) -> Tensor | Hidden:
