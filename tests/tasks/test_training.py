@@ -82,7 +82,7 @@ def test_eight_examples_can_be_learned_by_heart(tmp_path: Path, model: str, data
     module, task = opened(config)
     batch = module._splits["train"][list(range(8))]
     optimizer = task._optimizer(task.parameters())
-    for _ in range(500):
+    for _ in range(2000):
         loss = task.loss(batch) / batch.targets
         if loss < 0.003:  # before another step, which at this rate may undo it
             break
@@ -90,7 +90,7 @@ def test_eight_examples_can_be_learned_by_heart(tmp_path: Path, model: str, data
         loss.backward()
         torch.nn.utils.clip_grad_norm_(task.parameters(), 1.0)
         optimizer.step()
-    assert loss < 0.05
+    assert loss < 0.003
     said = [answer.text for answer in task.eval().answer(batch.source_BS, batch.mask_BS)]
     column = "label" if data == "agreement" else "target"
     assert said == module.table("train")[column].to_pylist()[:8]
@@ -120,7 +120,8 @@ def test_evaluation_does_not_depend_on_the_batch_size(tmp_path: Path, data: str)
         assert sum(bucket["n"] for bucket in evaluation.strata["length"]) == len(module.table("test"))
     small, large = scores
     assert small.examples["prediction"].equals(large.examples["prediction"])
-    assert small.keys() == pytest.approx(large.keys(), rel=1e-4)
+    timeless = [{key: value for key, value in one.keys().items() if not key.startswith("speed")} for one in scores]
+    assert timeless[0] == pytest.approx(timeless[1], rel=1e-4)
     examples = large.examples
     weight = examples["tokens"].to_numpy() if data == "numbers" else 1
     mean = examples["loss"].to_numpy().sum() / (weight.sum() if data == "numbers" else len(examples))

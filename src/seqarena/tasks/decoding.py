@@ -1,7 +1,7 @@
 """Greedy and beam search. They see an embedding, a decoder and an output layer, never an architecture.
 
-Each sentence is searched by itself: when its beam has enough finished hypotheses, or its own length limit is reached,
-it is taken out of the batch. So the result does not depend on the batch it stands in.
+Each sentence is searched by itself: when its beam has enough finished hypotheses and none that goes on is ahead of
+them, or its own length limit is reached, it is taken out of the batch. So the result does not depend on its batch.
 """
 
 from collections.abc import Callable
@@ -63,16 +63,25 @@ def search(
         step += 1
         score_NKV, beams.state = _continue(embed, decoder, logits, beams, how)
         _advance(beams, score_NKV, step, how)
-        done = [
-            len(finished) >= how.beam or step >= limit
-            for finished, limit in zip(beams.finished_N, beams.limit_N.tolist(), strict=True)
-        ]
+        done = _done(beams, step, how)
         for place, sentence in enumerate(beams.sentence_N.tolist()):
             if done[place]:
                 best[sentence] = max(beams.finished_N[place], key=lambda hypothesis: hypothesis[0])[1]
         if any(done):
             _keep(beams, [place for place, over in enumerate(done) if not over], how.beam)
     return best
+
+
+def _done(beams: _Beams, step: int, how: Search) -> list[bool]:
+    """Which sentences are over: at their limit, or enough hypotheses have ended and none that goes on is ahead of them.
+
+    The number alone would not do: where the model is sure of itself, unlikely ends fill the beam before the likely one.
+    """
+    ahead_N = (beams.score_NK.max(1).values / step**how.length_penalty).tolist()
+    return [
+        step >= limit or (len(finished) >= how.beam and max(score for score, _ in finished) >= ahead)
+        for finished, limit, ahead in zip(beams.finished_N, beams.limit_N.tolist(), ahead_N, strict=True)
+    ]
 
 
 def _begin(decoder: Decoder, encoded: Encoded, how: Search) -> _Beams:
