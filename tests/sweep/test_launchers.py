@@ -69,7 +69,9 @@ def test_what_is_not_installed_is_said_with_the_cure(monkeypatch: pytest.MonkeyP
 def multirun(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "train.py"), "-m", *SMALL, *AGREEMENT, f"hydra.sweep.dir={folder}", *options]
     told = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0", **environment}
-    return subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, env=told, check=False)
+    return subprocess.run(
+        command, cwd=folder.parent, capture_output=True, text=True, env=told, check=False, timeout=600
+    )
 
 
 def records(folder: Path) -> dict[str, Record]:
@@ -90,13 +92,15 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
 
 SLURM = {
     "sbatch": """
-for index in $(seq 0 $(sed -n 's/^#SBATCH --array=0-\\([0-9]*\\).*/\\1/p' $1)); do
-  export SLURM_JOB_ID=42 SLURM_ARRAY_JOB_ID=42 SLURM_ARRAY_TASK_ID=$index SLURM_JOB_NAME=train SLURM_PROCID=0
-  export SLURM_LOCALID=0 SLURM_NTASKS=1 SLURM_NTASKS_PER_NODE=1 SLURM_JOB_NUM_NODES=1 SLURM_NODEID=0
-  export SLURM_JOB_NODELIST=localhost
-  (bash $1; touch $(dirname $0)/ended_$index) > /dev/null 2>&1 &
+place=$(dirname $0)
+cp $1 $place/submitted.sh
+last=$(sed -n 's/^#SBATCH --array=0-\\([0-9]*\\).*/\\1/p' $1)
+export SLURM_JOB_ID=42 SLURM_JOB_NAME=train SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0
+export SLURM_NTASKS=1 SLURM_NTASKS_PER_NODE=1 SLURM_JOB_NUM_NODES=1 SLURM_JOB_NODELIST=localhost
+for index in $(seq 0 ${last:-0}); do
+  [ -z "$last" ] || export SLURM_ARRAY_JOB_ID=42 SLURM_ARRAY_TASK_ID=$index
+  (sleep 1; bash $place/submitted.sh; touch $place/ended_$index) > /dev/null 2>&1 &
 done
-cp $1 $(dirname $0)/submitted.sh
 echo Submitted batch job 42""",
     "srun": 'while [[ $1 != *python* ]]; do shift; done\nexec "$@"',
     "sacct": """
@@ -134,10 +138,13 @@ def test_the_same_grid_gives_the_same_numbers_and_is_not_run_twice(
     launcher: str, tmp_path: Path, slurm: Path, expected: dict[str, Record]
 ) -> None:
     options = [*GRID, f"hydra/launcher={launcher}", *OPTIONS.get(launcher, ())]
+    begun = []
     for _ in range(2):
         done = multirun(tmp_path / "sweep", *options, HOME=str(tmp_path))
         assert done.returncode == 0 and "4 done; best val/accuracy" in done.stdout, done.stdout + done.stderr
+        begun.append({name: (one.started, one.finished) for name, one in records(tmp_path / "sweep").items()})
     found = records(tmp_path / "sweep")
+    assert len(found) == 4 and begun[0] == begun[1]
     assert {name: one.metrics for name, one in found.items()} == {name: one.metrics for name, one in expected.items()}
     assert {name: one.hashes for name, one in found.items()} == {name: one.hashes for name, one in expected.items()}
     assert json.loads((tmp_path / "sweep" / ledger.FILE).read_text())["counts"] == {"done": 4}
@@ -179,7 +186,7 @@ def test_a_search_survives_failed_and_diverged_trials_and_goes_on_by_the_same_co
     options = [
         *("hydra/sweeper=optuna", "hydra.sweeper.direction=maximize", "hydra.sweeper.n_trials=6", "sweep=search"),
         *(f"hydra.sweeper.storage=sqlite:///{tmp_path}/trials.db", "model=transformer", f"hydra/launcher={launcher}"),
-        *("model.dim=choice(24,30)", "model.lr=choice(1e-3,1e11)", "+hydra/sweeper/sampler=random"),
+        *("model.dim=choice(24,30)", "model.lr=choice(1e-3,1e11)", "hydra/sweeper/sampler=random"),
         *("hydra.sweeper.sampler.seed=3",),
     ]  # fmt: skip
     for number in (1, 2):
