@@ -45,6 +45,8 @@ class Attendant(Callback):
             return  # our launcher has said it all
         folder = _folder(config)
         jobs = [look(job) for job, mark in marks(folder).items() if self._before.get(job) != mark]
+        if not jobs:
+            sys.exit(f"error: no job has left anything in {folder}")
         if not ours:
             ledger.write(folder, {"sweep": folder.name, "started": now()}, jobs)
         Board(jobs, 1, Console()).close()
