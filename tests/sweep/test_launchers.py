@@ -132,7 +132,7 @@ OPTIONS = {
                        "hydra.launcher.gpus_per_node=1", "hydra.launcher.cpus_per_task=4",
                        "hydra.launcher.array_parallelism=2"),
 }  # fmt: skip
-OTHERS = ("basic", "joblib", "submitit_local", "submitit_slurm", "ray")
+OTHERS = ("joblib", "submitit_local", "submitit_slurm", "ray")
 
 
 @pytest.mark.slow
