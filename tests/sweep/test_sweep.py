@@ -133,11 +133,17 @@ def driver(sweep: Sweep, acts: str) -> subprocess.Popen:
         "s = Sweep(Path(sys.argv[2])); sys.exit(s.run(s.acts.read_text())[1])"
     )
     command = [sys.executable, "-c", code, str(Path(__file__).parent), str(sweep.script.parent)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def wait_for(sweep: Sweep, **statuses: str) -> None:
+    """Until the record of each job named has its status; a minute at the most."""
     begun = time.time()
-    while not list(sweep.folder.glob("job*/record.json")) and time.time() - begun < 60:
-        time.sleep(0.05)
-    return process
+    for name, status in statuses.items():
+        record = sweep.folder / name / "record.json"
+        while not record.exists() or f'"status": "{status}"' not in record.read_text():
+            assert time.time() - begun < 60, f"{name} is not {status}"
+            time.sleep(0.05)
 
 
 def alive(sweep: Sweep) -> list[str]:
@@ -147,8 +153,7 @@ def alive(sweep: Sweep) -> list[str]:
 
 def test_a_killed_sweep_leaves_no_process_and_is_finished_by_the_same_command(sweep: Sweep) -> None:
     process = driver(sweep, "done sleep sleep done")
-    while not (sweep.folder / "job1" / "record.json").exists():
-        time.sleep(0.05)
+    wait_for(sweep, job0="done", job1="running")
     process.kill()
     process.wait()
     time.sleep(1)
@@ -160,6 +165,7 @@ def test_a_killed_sweep_leaves_no_process_and_is_finished_by_the_same_command(sw
 
 def test_ctrl_c_stops_cleanly_and_the_lock_keeps_others_out(sweep: Sweep) -> None:
     process = driver(sweep, "sleep sleep sleep")
+    wait_for(sweep, job0="running", job1="running")
     with pytest.raises(InputError, match="in use by another command"):
         sweep.run("sleep sleep sleep")
     process.send_signal(signal.SIGINT)
