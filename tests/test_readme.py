@@ -21,7 +21,8 @@ BLOCKS = re.findall(r"```\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line.split(" #")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
 TRAINS = [line for line in COMMANDS if line.startswith("python train.py")]
 SETUP = {"make train", "make test", "python3 -m venv .venv && . .venv/bin/activate"}
-SETUP |= {"pip install -c constraints.txt -e '.[dev]'"}
+SETUP |= {"pip install -c constraints.txt -e '.[dev]'", "pip install -c constraints.txt -e '.[launchers,optuna]'"}
+SETUP |= {"pip install -c constraints-ray.txt -e '.[ray]'"}
 
 
 WORDS = ("fine", "bad")

@@ -31,7 +31,7 @@ class Claim(Callback):
                 raise InputError(f"{folder} holds a run already: choose another hydra.run.dir")
             if not self._fresh:
                 earlier(folder, plain(without_hydra(config)))
-            claim(folder)
+            claim(folder, "hydra.run.dir")
 
 
 def without_hydra(config: DictConfig) -> DictConfig:
@@ -42,11 +42,11 @@ def without_hydra(config: DictConfig) -> DictConfig:
     return found
 
 
-def claim(folder: Path) -> None:
-    """Make the folder. InputError: it cannot be made or written."""
+def claim(folder: Path, option: str) -> None:
+    """Make the folder that `option` names. InputError: it cannot be made or written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"hydra.run.dir={folder} cannot be made: {error.strerror}") from error
+        raise InputError(f"{option}={folder} cannot be made: {error.strerror}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"hydra.run.dir={folder} cannot be written: choose a folder that is yours")
+        raise InputError(f"{option}={folder} cannot be written: choose a folder that is yours")

@@ -9,11 +9,12 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict
 from rich.console import Console
 
+from seqarena.claim import claim
 from seqarena.errors import InputError, explained
 from seqarena.record import Record, now
 from seqarena.sweep import ledger
 from seqarena.sweep.board import Board
-from seqarena.sweep.job import Job, writable
+from seqarena.sweep.job import Job
 from seqarena.sweep.process import LOG, last_line
 from seqarena.sweep.sweep import exit_code
 
@@ -34,7 +35,7 @@ class Attendant(Callback):
         with explained(InputError):
             check_launcher(config)
             check_sweeper(config)
-            writable(_folder(config))
+            claim(_folder(config), "hydra.sweep.dir")
         name_study(config)
         self._before = marks(_folder(config))
 

@@ -1,6 +1,5 @@
 """One job of a sweep: what it runs, where it leaves its record, and what that record says became of it."""
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,13 +85,3 @@ def refuse_twins(jobs: list[Job]) -> None:
                 one, other = (" ".join(twin.overrides) for twin in (seen[key], job))
                 raise InputError(f"two points of the grid are the same run: {one}; and {other}: take one of them out")
             seen[key] = job
-
-
-def writable(folder: Path) -> None:
-    """Make the sweep's folder. InputError: it cannot be made or written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"hydra.sweep.dir={folder} cannot be made: {error.strerror}") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"hydra.sweep.dir={folder} cannot be written: choose a folder that is yours")

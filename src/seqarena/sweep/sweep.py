@@ -9,12 +9,13 @@ from filelock import FileLock, Timeout
 from omegaconf import DictConfig
 from rich.console import Console
 
+from seqarena.claim import claim
 from seqarena.errors import InputError
 from seqarena.limits import check_limits, plain
 from seqarena.record import config_hash, now, relative
 from seqarena.sweep import ledger
 from seqarena.sweep.board import Board, selected
-from seqarena.sweep.job import Job, refuse_twins, writable
+from seqarena.sweep.job import Job, refuse_twins
 from seqarena.sweep.runner import Manner, Runner
 from seqarena.sweep.shares import shares
 
@@ -42,7 +43,7 @@ def run_sweep(
     manner = check_manner(options)
     jobs = [make_job(folder, *one) for one in composed]
     refuse_twins(jobs)
-    writable(folder)
+    claim(folder, "hydra.sweep.dir")
     lock = FileLock(folder / LOCK)
     try:
         lock.acquire(blocking=False)
