@@ -147,7 +147,7 @@ def wait_for(sweep: Sweep, **statuses: str) -> None:
 
 
 def alive(sweep: Sweep) -> list[str]:
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if str(sweep.script) in line and "-c" not in line.split()]
 
 
