@@ -51,7 +51,7 @@ def test_a_value_of_another_type_is_refused_by_its_option(group: str, overrides:
         "os.system", "builtins.eval", "seqarena.training.os.mkdir", "seqarena.data.sources.files.Path", "pathlib.Path",
         "seqarena.models.lookup.torch.save", "seqarena.models.transformer.nn.Linear", "torch.optim.Optimizer.step",
         "torch.optim.lr_scheduler.torch.load", "seqarena.models.nowhere.Encoder", "seqarena.models.transformer.nothing",
-        "seqarena.record.begin", "seqarena.data.sources.agreement.blake2b", "seqarena.models.recurrent.nullcontext", "",
+        "seqarena.record.begin", "seqarena.data.sources.generated.blake2b", "seqarena.models.recurrent.nullcontext", "",
     ],
 )  # fmt: skip
 def test_only_what_our_rooms_define_is_called(name: str) -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from seqarena.data.source import SPLITS, Row
-from seqarena.data.sources.agreement import NOUNS, Agreement
+from seqarena.data.sources.agreement import Agreement
+from seqarena.data.sources.english import NOUNS
 from seqarena.errors import InputError
 
 DISTANCES = (1, 2, 4, 8, 12, 16, 24, 32)
@@ -86,7 +87,7 @@ def test_test_sentences_can_be_longer_than_those_of_training():
         "test": {4, 40},
     }
     assert source.fingerprint() != Agreement(60, 20, 400, distances=[4, 8], seed=1).fingerprint()
-    with pytest.raises(InputError, match=r"test_distances=\[\] holds no distance"):
+    with pytest.raises(InputError, match=r"test_distances=\[\] holds no number"):
         Agreement(1, 1, 1, distances=[4], seed=1, test_distances=[])
 
 
@@ -119,10 +120,10 @@ def test_every_distance_can_be_made_exactly(distance, seed):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"val": -1}, "val=-1 is not a number of sentences; write 0 or more"),
-        ({"distances": []}, r"distances=\[\] holds no distance; write a list"),
+        ({"val": -1}, "val=-1 is not a number of examples; write 0 or more"),
+        ({"distances": []}, r"distances=\[\] holds no number; write a list"),
         ({"distances": [4, -2]}, "distances holds -2; write whole numbers"),
-        ({"distances": 8}, "distances=8 holds no distance; write a list"),
+        ({"distances": 8}, "distances=8 holds no number; write a list"),
     ],
 )
 def test_a_bad_option_is_named_with_its_cure(option, message):

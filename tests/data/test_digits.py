@@ -44,6 +44,21 @@ def test_one_permutation_is_applied_to_all_images():
     assert (np.sort(rows, axis=1) == np.sort(permuted, axis=1)).all()
 
 
+@pytest.mark.parametrize("enlarge", [2, 4])
+def test_an_enlarged_image_repeats_each_pixel_and_is_permuted_as_a_whole(enlarge):
+    options = OPTIONS | {"val": 40}
+    small = np.array(images(Digits(**options), "val")).reshape(40, 8, 8)
+    rows = np.array(images(Digits(**options, enlarge=enlarge), "val"))
+    assert rows.shape == (40, 64 * enlarge**2)
+    np.testing.assert_array_equal(rows.reshape(40, 8 * enlarge, -1), small.repeat(enlarge, 1).repeat(enlarge, 2))
+    permuted = np.array(images(Digits(**options | {"order": "permuted"}, enlarge=enlarge), "val"))
+    assert (permuted != rows).any() and (np.sort(permuted, axis=1) == np.sort(rows, axis=1)).all()
+    by_column = [sorted(map(tuple, one.T)) for one in (rows, permuted)]
+    assert by_column[0] == by_column[1]  # the same order for all images
+    inks = [[row["ink"] for row in Digits(**options, enlarge=one).rows("val")] for one in (1, enlarge)]
+    assert inks[0] == inks[1]
+
+
 def test_an_image_depends_on_seed_split_and_index_alone():
     whole, part = Digits(**OPTIONS), Digits(**OPTIONS | {"train": 5, "val": 0})
     assert list(part.rows("train")) == list(whole.rows("train"))[:5]
@@ -53,9 +68,9 @@ def test_an_image_depends_on_seed_split_and_index_alone():
 
 
 def test_the_fingerprint_changes_with_every_option():
-    changed = {"train": 3, "val": 3, "test": 3, "order": "permuted", "seed": 2}
+    changed = {"train": 3, "val": 3, "test": 3, "order": "permuted", "seed": 2, "enlarge": 2}
     sources = [Digits(**OPTIONS), *(Digits(**OPTIONS | {key: value}) for key, value in changed.items())]
-    assert len({source.fingerprint() for source in sources}) == len(OPTIONS) + 1
+    assert len({source.fingerprint() for source in sources}) == len(changed) + 1
 
 
 @pytest.mark.parametrize(
@@ -63,6 +78,7 @@ def test_the_fingerprint_changes_with_every_option():
     [
         ({"train": 1199}, "digits: train=1199 is not a number of images that there are; write 0 to 1198"),
         ({"val": -1}, "digits: val=-1 is not .*; write 0 to 300"),
+        ({"enlarge": 0}, "digits: enlarge=0 is not a number of times; write 1 or more"),
         ({"order": "columns"}, "digits: order=columns is not known; write rows or permuted"),
     ],
 )

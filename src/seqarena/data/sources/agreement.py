@@ -5,18 +5,13 @@ took sentences from Wikipedia, where rules of thumb do well; here a small gramma
 and the rules of thumb are at chance. Its templates hold upper-case slots among the words.
 """
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
-from hashlib import blake2b
 from random import Random
-from typing import TypeAlias, TypeVar
 
-from seqarena.data.source import SPLITS, Row
-from seqarena.errors import InputError
-
-VERSION = 1
-"""Of the grammar: raise it whenever the same options would give other sentences."""
+from seqarena.data.source import Row
+from seqarena.data.sources.english import Template, count_nouns, linked, spell, templates
+from seqarena.data.sources.generated import Generated, listed
 
 NUMBERS = ("singular", "plural")
 PLAIN = 0.2
@@ -26,77 +21,32 @@ FIRST = (0.5 - PLAIN) / (1 - PLAIN)
 SHORTEST_LINK = 3
 """Tokens of the shortest modifier that holds a noun, "near the door"."""
 
-Template: TypeAlias = tuple[str, ...]
-Word = TypeVar("Word")
-
-
-def _templates(lines: str) -> tuple[Template, ...]:
-    return tuple(tuple(line.split()) for line in lines.split("|"))
-
-
-def _nouns(words: str) -> tuple[tuple[str, str], ...]:
-    """(singular, plural) pairs: the plural follows a slash, or is the singular and an s."""
-    pairs = (word.partition("/") for word in words.split())
-    return tuple((one, many or one + "s") for one, _, many in pairs)
-
-
-PEOPLE = _nouns(
-    "doctor artist farmer pilot teacher singer author baker lawyer dancer sailor painter soldier visitor driver "
-    "banker hunter cousin student gardener captain friend child/children man/men woman/women policeman/policemen "
-    "lady/ladies secretary/secretaries thief/thieves wife/wives coach/coaches"
-)
-THINGS = _nouns(
-    "key door table window garden river bridge tower car boat train book letter house dog horse church/churches "
-    "box/boxes bench/benches watch/watches city/cities library/libraries factory/factories berry/berries story/stories "
-    "knife/knives leaf/leaves shelf/shelves loaf/loaves wolf/wolves calf/calves foot/feet tooth/teeth goose/geese "
-    "mouse/mice ox/oxen"
-)
-NOUNS = {"NOUN": PEOPLE + THINGS, "PERSON": PEOPLE}
-"""The slots that take a number; the others follow."""
-
-WORDS = {
-    "ADJ": "old young small tall quiet strange famous lonely pretty ugly clean dirty heavy calm gentle lovely curious "
-    "unusual remarkable ordinary beautiful mysterious little big",
-    "ORIGIN": "french italian dutch german polish irish swedish russian local foreign northern southern western",
-    "PREP": "near behind beside opposite above below around beyond under beneath alongside",
-    "PLEASED": "pleased impressed surprised amused delighted annoyed worried inspired puzzled frightened fascinated",
-    "FACED": "faced followed touched resembled preceded reached passed approached",
-    "ADMIRED": "admired praised noticed described mentioned photographed remembered watched visited painted found "
-    "recognized ignored liked sketched missed",
-    "CAME": "came vanished fell moved waited appeared remained survived disappeared returned arrived",
-    "ADVERB": "usually often always never clearly probably certainly rarely sometimes obviously generally normally "
-    "typically surely apparently frequently evidently",
-    "ALSO": "also still now then perhaps",
-    "ASIDE": "however moreover perhaps therefore apparently meanwhile nevertheless admittedly unfortunately luckily",
-}
-CHOICES = {slot: tuple(words.split()) for slot, words in WORDS.items()}
-
-SUBJECTS = _templates("the NOUN | the ADJ NOUN | the ORIGIN NOUN | the ADJ ORIGIN NOUN")
+SUBJECTS = templates("the NOUN | the ADJ NOUN | the ORIGIN NOUN | the ADJ ORIGIN NOUN")
 FRONTS = {
-    1: _templates("PREP the NOUN , | PREP the ADJ NOUN , | when the PERSON CAME , | because the ADJ PERSON CAME ,"),
-    2: _templates(
+    1: templates("PREP the NOUN , | PREP the ADJ NOUN , | when the PERSON CAME , | because the ADJ PERSON CAME ,"),
+    2: templates(
         "PREP the NOUN PREP the NOUN , | PREP the ADJ NOUN PREP the NOUN , | PREP the NOUN that FACED the ADJ NOUN , |"
         "while the PERSON ADMIRED the NOUN , | because the PERSON ADMIRED the ADJ NOUN , |"
         "after the PERSON PREP the NOUN CAME ,"
     ),
 }
 """By the number of nouns they hold."""
-LINKS = _templates(
+LINKS = templates(
     "PREP the NOUN | PREP the ADJ NOUN | PREP the ORIGIN NOUN | PREP the ADJ ORIGIN NOUN |"
     "that FACED the NOUN | that FACED the ADJ NOUN | that FACED the ADJ ORIGIN NOUN | that PLEASED the PERSON |"
     "that PLEASED the ADJ PERSON | that CAME PREP the NOUN | that the PERSON ADMIRED | that the ADJ PERSON ADMIRED |"
     "that the ADJ ORIGIN PERSON ADMIRED | that the PERSON PREP the NOUN ADMIRED |"
     "that the PERSON PREP the ADJ NOUN ADMIRED | that the ADJ PERSON PREP the ORIGIN NOUN ADMIRED"
 )
-ENDINGS = _templates(
+ENDINGS = templates(
     "ADVERB | ALSO ADVERB | , ASIDE , | , as expected , | , it seemed , | , as it happened , | , as it turned out , |"
     ", as far as anyone knew ,"
 )
-SHORT = (((),), _templates("ADVERB"), _templates("ALSO ADVERB | that CAME"))
+SHORT = (((),), templates("ADVERB"), templates("ALSO ADVERB | that CAME"))
 """By distance: what can follow the subject where there is no room for a noun."""
 
 
-class Agreement:
+class Agreement(Generated):
     """Classification: everything before the verb is the text, the number of its subject the label.
 
         near the old tables , the key that the pilots admired usually ...
@@ -112,11 +62,9 @@ class Agreement:
     `last_noun` is always right at distances 0 to 2, which hold no noun. If those are a share q of `distances`, the last
     noun agrees in (1/2 - q) / (1 - q) of the other sentences: right half of the time over the split, and less at the
     longer distances. It is at chance at every distance if all are at least 3, and above it overall if q > 1/2.
-
-    A sentence depends on (seed, split, index) alone, belongs to the split that its hash selects, whatever the seed, and
-    is not repeated in it.
     """
 
+    name = "agreement"
     strata: tuple[str, ...] = ("distance", "attractors")
     shortcuts: tuple[str, ...] = ("first_noun", "last_noun", "majority_noun")
 
@@ -133,49 +81,18 @@ class Agreement:
 
         InputError names a bad option and the cure.
         """
-        self.sizes = dict(zip(SPLITS, (train, val, test), strict=True))
-        for split, size in self.sizes.items():
-            if not isinstance(size, int) or size < 0:
-                raise InputError(f"agreement: {split}={size} is not a number of sentences; write 0 or more")
-        usual = _checked("distances", distances)
-        tested = usual if test_distances is None else _checked("test_distances", test_distances)
-        self.distances, self.seed = dict(zip(SPLITS, (usual, usual, tested), strict=True)), seed
+        self.distances = listed(self.name, "distances", distances, test_distances, 0, "[4, 8, 16]")
+        super().__init__((train, val, test), seed, self.distances)
 
-    def splits(self) -> tuple[str, ...]:
-        """The splits of which sentences were asked for."""
-        return tuple(split for split, size in self.sizes.items() if size)
-
-    def rows(self, split: str) -> Iterator[Row]:
-        """`sizes[split]` sentences; more of them start with the same ones."""
-        distances, seen = self.distances[split], set[int]()
-        last = last_noun_rate(distances)
-        for index in range(self.sizes[split]):
-            rng = Random(f"{self.seed} {split} {index}")
-            turn, place = divmod(index, len(distances))
-            while True:
-                row = sentence(rng, distances[place], turn % 2, last)
-                key = int.from_bytes(blake2b(str(row["text"]).encode(), digest_size=8).digest())
-                if key not in seen and ("train", "train", "val", "test")[key % 4] == split:
-                    break
-            seen.add(key)
-            yield row
-
-    def fingerprint(self) -> str:
-        """A hash of the options and the grammar's version."""
-        options = json.dumps(["agreement", VERSION, self.sizes, self.distances, self.seed])
-        return blake2b(options.encode(), digest_size=16).hexdigest()
+    def draw(self, rng: Random, split: str, index: int) -> Row:
+        """A sentence at the distance whose turn it is."""
+        distances = self.distances[split]
+        turn, place = divmod(index, len(distances))
+        return sentence(rng, distances[place], turn % 2, last_noun_rate(distances))
 
 
-def _checked(option: str, distances: Sequence[int]) -> tuple[int, ...]:
-    if not isinstance(distances, Sequence) or not distances:
-        raise InputError(f"agreement: {option}={distances} holds no distance; write a list such as [4, 8, 16]")
-    for distance in distances:
-        if not isinstance(distance, int) or distance < 0:
-            raise InputError(f"agreement: {option} holds {distance!r}; write whole numbers from 0, such as [4, 8, 16]")
-    return tuple(distances)
-
-
-def last_noun_rate(distances: Sequence[int]) -> float:
+@cache
+def last_noun_rate(distances: tuple[int, ...]) -> float:
     """How often the last noun agrees where there is one, so that it is right half of the time over all `distances`."""
     bare = sum(distance < SHORTEST_LINK for distance in distances) / len(distances)
     return max(0.0, 0.5 - bare) / (1 - bare) if bare < 1 else 0.0
@@ -187,9 +104,9 @@ def sentence(rng: Random, distance: int, number: int, last: float) -> Row:
     `last` is how often the last noun after the subject shares the subject's number.
     """
     after = _modifiers(rng, distance)
-    between = _count_nouns(after)
+    between = count_nouns(after)
     front = _front(rng, between)
-    subject = _count_nouns(front)
+    subject = count_nouns(front)
     rates = agreement_rates(subject, between, last)
     numbers = [number if rng.random() < rate else 1 - number for rate in rates]
     attractors = sum(other != number for other in numbers[subject:])
@@ -197,7 +114,7 @@ def sentence(rng: Random, distance: int, number: int, last: float) -> Row:
     ones = 2 * sum(numbers) - len(numbers)
     majority = int(ones > 0) if ones else rng.randrange(2)
     return {
-        "text": " ".join(_spell(rng, (*front, *rng.choice(SUBJECTS), *after), numbers)),
+        "text": " ".join(spell(rng, (*front, *rng.choice(SUBJECTS), *after), numbers)),
         "label": NUMBERS[number],
         "distance": distance,
         "attractors": attractors,
@@ -236,10 +153,6 @@ def majority_right(rates: Sequence[float]) -> float:
     return sum(chance * (0.5 if ahead == 0 else float(ahead > 0)) for chance, ahead in zip(chances, lead, strict=True))
 
 
-def _count_nouns(template: Template) -> int:
-    return sum(token in NOUNS for token in template)
-
-
 def _front(rng: Random, between: int) -> Template:
     """A fronted phrase or none. It holds two nouns where so few follow that one could not balance the majority."""
     if rng.random() < PLAIN:
@@ -253,36 +166,4 @@ def _modifiers(rng: Random, distance: int) -> Template:
         return rng.choice(SHORT[distance])
     endings = [ending for ending in ENDINGS if len(ending) <= distance - SHORTEST_LINK]
     ending = rng.choice(endings) if endings and rng.random() < 0.5 else ()
-    tokens: Template = ()
-    while room := distance - len(ending) - len(tokens):
-        tokens += rng.choice(_links(room, tokens[-1:] == ("ADMIRED",)))
-    return tokens + ending
-
-
-@cache
-def _links(room: int, after_verb: bool) -> tuple[Template, ...]:
-    """The modifiers that leave no rest or one that can be filled; no relative clause right after another's verb."""
-    rests = (0, *range(SHORTEST_LINK, room))
-    return tuple(link for link in LINKS if room - len(link) in rests and not (after_verb and link[0] == "that"))
-
-
-def _spell(rng: Random, template: Template, numbers: Sequence[int]) -> Iterator[str]:
-    """Fills the slots, the nouns with these numbers; no slot gets the same word twice running."""
-    number = iter(numbers)
-    before: dict[str, object] = {}
-    for token in template:
-        if token in NOUNS:
-            noun = _other(rng, NOUNS[token], before.get("noun"))
-            before["noun"] = noun
-            yield noun[next(number)]
-        elif token in CHOICES:
-            before[token] = word = _other(rng, CHOICES[token], before.get(token))
-            yield word
-        else:
-            yield token
-
-
-def _other(rng: Random, words: Sequence[Word], before: object) -> Word:
-    while (word := rng.choice(words)) == before:
-        pass
-    return word
+    return (*sum(linked(rng, LINKS, distance - len(ending)), ()), *ending)

@@ -12,6 +12,7 @@ from random import Random
 from typing import TypeAlias
 
 from seqarena.data.source import SPLITS, Row
+from seqarena.data.sources.generated import ends
 from seqarena.errors import InputError
 
 VERSION = 1
@@ -56,9 +57,7 @@ class Copy:
         self.task = type(self).__name__.lower()
         if not isinstance(symbols, int) or symbols < 1:
             raise InputError(f"{self.task}: symbols={symbols} is not a number of symbols; write 1 or more, such as 26")
-        usual = self._ends("lengths", lengths)
-        tested = usual if test_lengths is None else self._ends("test_lengths", test_lengths)
-        self.lengths = dict(zip(SPLITS, (usual, usual, tested), strict=True))
+        self.lengths = ends(self.task, "lengths", lengths, test_lengths, 1, "[4, 12]")
         self.symbols, self.seed = symbols, seed
         self.sizes = dict(zip(SPLITS, (train, val, test), strict=True))
         self.strings = {split: self._draw(split, size) for split, size in self.sizes.items()}
@@ -80,18 +79,6 @@ class Copy:
         """A hash of the task, its options and the version of the drawing."""
         options = (self.task, VERSION, self.sizes, self.lengths, self.symbols, self.seed)
         return blake2b(json.dumps(options).encode(), digest_size=16).hexdigest()
-
-    def _ends(self, option: str, lengths: Sequence[int]) -> tuple[int, int]:
-        try:
-            shortest, longest = lengths
-        except (TypeError, ValueError):
-            shortest = longest = 0
-        if not all(isinstance(end, int) for end in (shortest, longest)) or not 1 <= shortest <= longest:
-            raise InputError(
-                f"{self.task}: {option}={lengths} are not a shortest and a longest length; write two whole numbers "
-                "from 1, such as [4, 12]"
-            )
-        return shortest, longest
 
     def _draw(self, split: str, size: int) -> list[String]:
         """The split's strings. Only here can it show that there are too few."""
