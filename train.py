@@ -33,12 +33,12 @@ def main(config: DictConfig) -> float | None:
         return run_in_worker(ROOT / "train.py", config, hydra_config)
 
     from seqarena.data_report import report_data
-    from seqarena.errors import Diverged
+    from seqarena.errors import Diverged, MachineError
     from seqarena.models.contract import TooLong
     from seqarena.training import find_rate, train
 
     folder = Path(hydra_config.runtime.output_dir)
-    with explained(InputError, Diverged, TooLong):
+    with explained(InputError, Diverged, MachineError, TooLong):
         if config.report is not None:
             report_data(config, folder)
         elif config.lr_find:
@@ -50,7 +50,7 @@ def main(config: DictConfig) -> float | None:
 
 if __name__ == "__main__":
     if usage.asked():
-        groups = ("model", "data", "optim", "schedule", "trainer", "logger", "budget", "recipe", "sweeps")
+        groups = ("model", "data", "optim", "schedule", "trainer", "logger", "budget", "probe", "recipe", "sweeps")
         usage.show("train", str(__doc__), groups, ROOT)
     else:
         with interruptible():

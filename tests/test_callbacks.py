@@ -3,12 +3,14 @@
 import io
 import json
 import logging
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from conftest import AGREEMENT, SMALL, Verb
@@ -17,11 +19,13 @@ from test_record import started
 from torch import Tensor
 
 from seqarena.callbacks.history import read
+from seqarena.callbacks.latency import Latency
 from seqarena.callbacks.loggers import loggers
 from seqarena.callbacks.progress import Bars, Lines, progress, told
 from seqarena.callbacks.recorder import Recorder, status_of
 from seqarena.callbacks.throughput import Throughput, peak_mib
 from seqarena.errors import Diverged, InputError
+from seqarena.evaluation import Evaluation
 from seqarena.rate_finder import HIGHEST, LOWEST, before_divergence, smoothed, suggestion
 from seqarena.record import Record, config_hash, earlier
 from seqarena.tasks.schedules import rising
@@ -122,6 +126,34 @@ def test_what_training_held_is_counted_from_its_start(monkeypatch: pytest.Monkey
     assert whole_run()[1].memory == {"memory/peak_mib": 130.0, "memory/training_mib": 30.0}
 
 
+class Service:
+    """A trained model and a test set of 40 texts, each of whose answers takes so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.now, self.answered, self.seconds = 0.0, 0, seconds
+        self.device, self.datamodule, self.precision_plugin = torch.device("cpu"), self, self
+        self.evaluations = {"test": Evaluation("test", {}, {}, pa.table({"id": range(40)}))}
+        self.forward_context = nullcontext
+
+    def table(self, split: str) -> pa.Table:
+        return self.evaluations[split].examples
+
+    def single(self, split: str, index: int) -> Any:
+        return SimpleNamespace(source_BS=torch.zeros(1, 3), mask_BS=torch.ones(1, 3).bool())
+
+    def answer(self, source_BS: Tensor, mask_BS: Tensor) -> None:
+        self.answered += 1
+        self.now += 100.0 if self.answered <= 2 else self.seconds  # the warm-up is slow, and not timed
+
+
+@pytest.mark.parametrize(("seconds", "answered"), [(0.004, 2 + 20), (0.9, 2 + 3), (5.0, 2 + 3)])
+def test_latency_is_the_median_wait_of_one_text(seconds: float, answered: int) -> None:
+    service = Service(seconds)
+    Latency(lambda: service.now).on_test_end(service, service)  # type: ignore[arg-type]
+    assert service.evaluations["test"].speed["latency_ms"] == pytest.approx(1000 * seconds)
+    assert service.answered == answered
+
+
 def left(folder: Path, error: BaseException | None) -> Record:
     try:
         with Recorder(folder, started(folder)):
@@ -219,11 +251,12 @@ def record_classes(record: Record) -> list[str]:
 def test_a_diverged_run_says_so_and_keeps_its_record(verb: Verb) -> None:
     code, _, err = verb(
         "train", *SMALL, *AGREEMENT, "model=lstm", "hydra.run.dir=run", "trainer.max_steps=50", "model.lr=1e9",
-        "trainer.clip=null", "trainer.log_every=1",
+        "trainer.clip=null", "trainer.log_every=1", "trainer.validate_every=40",
     )  # fmt: skip
     assert code != 0 and "diverged" in err and "model.lr" in err and "Traceback" not in err
     record = Record.read(Path("run"))
     assert record.status == "diverged" and record.error is not None and record.error["type"] == "Diverged"
+    assert record.error["examples"], "the batch that it began with"
 
 
 @pytest.mark.parametrize(("name", "left"), [("csv", "csv/metrics.csv"), ("none", "history.jsonl")])

@@ -1,7 +1,7 @@
 """Errors meant for a person: the message says what is wrong, where, and what to do; no traceback is shown."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
@@ -9,8 +9,19 @@ class InputError(Exception):
     """Something the user gave (a file, an option, a folder) cannot be used. The message names it, and the cure."""
 
 
+class MachineError(Exception):
+    """The machine failed the run: no memory, no room, a killed process. The message says what to lower or free."""
+
+
 class Diverged(Exception):
-    """The loss is no longer a number, or an absurd one. The message says at which step, and what to try."""
+    """The loss is no longer a number, or an absurd one. The message says at which step, and what to try.
+
+    `examples` are the ids of the training examples whose batch was the first of this process to have such a loss.
+    """
+
+    def __init__(self, message: str, examples: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.examples = list(examples)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ class Evaluation:
     `examples` has one row per example in input order: `id`, `length`, the strata, the raw text
     (`text`, or `source` and `reference`), `label`/`reference`, `prediction`, and score statistics.
     `confusion` (rows: true class, columns: predicted) and `per_class` are there for classification only,
-    `signature` for translation only, and so is `speed`, what the search of a test took, by one device.
+    `signature` for translation only. `speed` is what answering a test took, by one device.
     """
 
     split: str

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from draws import Drawer
 
-from seqarena.compare.bounds import FAILS, HOLDS, OPEN, Bounded, converges, p_values, rule_outcome
+from seqarena.compare.bounds import FAILS, HOLDS, OPEN, Bounded, Rate, p_values, rule_outcome
 from seqarena.compare.decisions import THESE_RUNS, Decision, Manner, Side, decide
 from seqarena.compare.forecast import forecast, power, seeds_needed
-from seqarena.compare.statistics import Group, accuracy, contrast, unscored
+from seqarena.compare.statistics import Group, accuracy, clopper_pearson, contrast, unscored
 
 
 def side(label: str, x: np.ndarray, diverged: tuple[int, ...] = (), missing: int = 0) -> Side:
@@ -168,4 +168,12 @@ def test_exact_numbers_are_compared_directly() -> None:
 
 
 def test_convergence_is_judged_by_the_exact_interval() -> None:
-    assert converges(10, 10, 0.6) == HOLDS and converges(5, 5, 0.6) == OPEN and converges(1, 10, 0.6) == FAILS
+    assert [Rate(*one).outcome() for one in ((10, 10, 0.6), (5, 5, 0.6), (1, 10, 0.6))] == [HOLDS, OPEN, FAILS]
+
+
+@pytest.mark.parametrize("runs", [3, 5, 10])
+@pytest.mark.parametrize("bound", [0.3, 0.5, 0.9])
+def test_a_rate_decides_as_its_exact_interval_does(runs: int, bound: float) -> None:
+    for converged in range(runs + 1):
+        low, high = clopper_pearson(converged, runs)
+        assert Rate(converged, runs, bound).outcome() == (HOLDS if low >= bound else FAILS if high < bound else OPEN)

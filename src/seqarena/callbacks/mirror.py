@@ -10,7 +10,8 @@ from lightning.pytorch.loggers.logger import Logger
 
 from seqarena.evaluation import Bucket, Evaluation
 from seqarena.ranks import is_first
-from seqarena.record import Record, relative
+from seqarena.record import Record
+from seqarena.wandb_run import begin, upload_hint
 
 STEP = "trainer/global_step"
 SAMPLES = 20
@@ -48,14 +49,9 @@ class Mirror(Logger):
         return ""
 
     def _begin(self, record: Record, mode: str, project: str, entity: str | None, tags: list[str]) -> None:
-        import wandb
-
-        if mode == "online" and not wandb.login(prompt=False):
-            log.warning("W&B: no API key is set, so the run is kept offline")
-            mode = "offline"
-        self._run = wandb.init(
-            dir=self._folder,
-            mode="online" if mode == "online" else "offline",
+        self._run = begin(
+            self._folder,
+            mode=mode,
             project=project,
             entity=entity,
             name=record.run,
@@ -63,9 +59,6 @@ class Mirror(Logger):
             job_type="train",
             tags=list(dict.fromkeys([record.model, record.data, record.task, *tags])),
             config=record.config,
-            settings=wandb.Settings(
-                silent=True, console="off", x_disable_meta=True, disable_git=True, save_code=False, init_timeout=30
-            ),
         )
         self._run.define_metric(STEP)
         self._run.define_metric("*", step_metric=STEP)
@@ -94,11 +87,11 @@ class Mirror(Logger):
         """Close the run, also after a failure, and say how an offline one is uploaded."""
         if self._run is None:
             return
-        offline, place = self._run.settings.mode == "offline", Path(self._run.dir).parent
+        hint = upload_hint(self._run)
         self._try(lambda: self._run.finish(exit_code=int(failed)))
         self._run = None
-        if offline:
-            print(f"W&B is offline; to upload this run: wandb sync {relative(place)}")
+        if hint is not None:
+            print(hint)
 
     def _try(self, action: Callable[[], None]) -> None:
         try:

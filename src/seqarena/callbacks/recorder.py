@@ -15,10 +15,10 @@ from seqarena.budget.account import told
 from seqarena.callbacks.history import History
 from seqarena.callbacks.throughput import Throughput
 from seqarena.data.module import DataModule
-from seqarena.errors import Diverged, InputError
+from seqarena.errors import Diverged, InputError, MachineError
 from seqarena.evaluation import Evaluation
 from seqarena.ranks import is_first
-from seqarena.record import Record, now, processor
+from seqarena.record import FILE, Record, now, processor
 
 EXAMPLES, LOCK = "examples.parquet", ".lock"
 
@@ -37,7 +37,7 @@ class Recorder(L.Callback):
         self.record, self._folder = record, folder
         self._lock = FileLock(folder / LOCK)
         if before is not None:
-            record.started, record.metrics = before.started, before.metrics
+            record.started, record.metrics, record.probes = before.started, before.metrics, before.probes
             record.resumed = [*before.resumed, now()]
         self._throughput: Throughput | None = None
         self._writes = is_first()
@@ -61,13 +61,23 @@ class Recorder(L.Callback):
         if error is not None:
             cause = error if isinstance(error, Exception) or error.__context__ is None else error.__context__
             self.record.error = {"type": type(cause).__name__, "message": str(cause)}
+            if isinstance(cause, Diverged) and cause.examples:
+                self.record.error["examples"] = cause.examples
         self.record.finished = now()
         self._measure()
-        self._write()
-        self._lock.release()
-        unexpected = self.record.status == "failed" and not isinstance(error, InputError)
+        try:
+            self._write()
+        except OSError as cause:  # the disk is full, perhaps: what was written before is whole, and has to do
+            log.error("%s could not be brought up to date: %s", self._folder / FILE, cause)
+            if error is None:
+                raise
+        finally:
+            self._lock.release()
+        unexpected = self.record.status == "failed" and not isinstance(error, InputError | MachineError)
         told = self.record.error or {"type": "all is written to", "message": str(self._folder)}
-        log.info("%s: %s: %s", self.record.status, *told.values(), exc_info=error if unexpected else None)
+        log.info(
+            "%s: %s: %s", self.record.status, told["type"], told["message"], exc_info=error if unexpected else None
+        )
 
     def describe(self, data: DataModule, parameters: dict[str, int], throughput: Throughput) -> None:
         """Take in what is known before training: the data's ledger and hashes, the model's size, its clock."""

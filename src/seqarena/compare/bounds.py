@@ -2,10 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from seqarena.compare.statistics import ALPHA, Estimate, clopper_pearson
+from scipy.stats import binom
+
+from seqarena.compare.statistics import ALPHA, Estimate
 
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
+
+
+class Decidable(Protocol):
+    """What a rule is made of: something that points to one side or the other, more or less surely."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it points to the claimed side."""
+
+    @property
+    def p(self) -> float:
+        """Of what is claimed lying on its bound."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +54,35 @@ class Bounded:
         return HOLDS if self.agrees else FAILS
 
 
-def p_values(parts: Sequence[Bounded], steps: int) -> tuple[float, float]:
+@dataclass(frozen=True)
+class Rate:
+    """It is claimed that trainings converge with a probability of `bound` or more, when `converged` of `runs` did.
+
+    p is twice the binomial tail, so that it is under alpha where the interval of Clopper and Pearson is on one side.
+    """
+
+    converged: int
+    runs: int
+    bound: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether so many did."""
+        return self.converged >= self.bound * self.runs
+
+    @property
+    def p(self) -> float:
+        """Of the probability being the bound."""
+        many = binom.sf(self.converged - 1, self.runs, self.bound)
+        few = binom.cdf(self.converged, self.runs, self.bound)
+        return min(1.0, 2 * float(many if self.agrees else few))
+
+    def outcome(self, alpha: float = ALPHA) -> str:
+        """By its own interval."""
+        return OPEN if self.p >= alpha else HOLDS if self.agrees else FAILS
+
+
+def p_values(parts: Sequence[Decidable], steps: int) -> tuple[float, float]:
     """p of a rule that all `parts` make up to hold, and to fail; 1 where a part points the other way, or none does.
 
     All must hold, so the largest counts; one of `steps` independent quantities is enough to fail, so the smallest
@@ -55,9 +98,3 @@ def rule_outcome(p_holds: float, p_fails: float, adjusted: float, alpha: float =
     if adjusted > alpha:
         return OPEN
     return HOLDS if p_holds <= p_fails else FAILS
-
-
-def converges(converged: int, runs: int, at_least: float) -> str:
-    """Whether at least this share of trainings converges, by the exact interval."""
-    low, high = clopper_pearson(converged, runs)
-    return HOLDS if low >= at_least else FAILS if high < at_least else OPEN

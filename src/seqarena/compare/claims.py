@@ -9,9 +9,10 @@ import numpy as np
 
 from seqarena.compare.influences import logarithmic
 from seqarena.compare.pool import Members, Pool
+from seqarena.compare.trends import slope_weights
 from seqarena.sweep.metrics import Better as Way
 from seqarena.sweep.metrics import Metric
-from seqarena.sweep.rules import AtLeast, Below, Better, Equal, Falls, Order, Rule
+from seqarena.sweep.rules import AtLeast, Below, Better, Declines, Equal, Falls, Order, Rule
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,13 @@ def claims(rule: Rule, cells: Sequence[Cell], metric: Metric) -> list[Claim]:
     if isinstance(rule, Order):
         weights = _lead(metric)
         return [Claim(f"{a.name} better than {b.name}", (a, b), weights, 0.0, strict=True) for a, b in pairwise(cells)]
-    return [_falls(rule, tuple(cells))] if isinstance(rule, Falls) else _equal(rule, tuple(cells))
+    if isinstance(rule, Declines):
+        text = f"from {cells[0].name} to {cells[-1].name} a line through {len(cells)} points goes down by {rule.by:g}"
+        return [Claim(text, tuple(cells), tuple(-slope_weights(len(cells))), rule.by)]
+    if isinstance(rule, Equal):
+        return _equal(rule, tuple(cells))
+    assert isinstance(rule, Falls), "what converges is counted, not estimated"
+    return [_falls(rule, tuple(cells))]
 
 
 def _lead(metric: Metric) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from seqarena.sweep.metrics import parse
 from seqarena.sweep.question import SCALES, Question, available
 from seqarena.sweep.question import read as read_question
 
-HEADLINE = {"classification": "test/accuracy", "translation": "test/bleu"}
+HEADLINE = {"classification": "test/accuracy", "tagging": "test/accuracy", "translation": "test/bleu"}
 
 
 @dataclass(frozen=True)

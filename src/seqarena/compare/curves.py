@@ -11,7 +11,7 @@ from seqarena.compare.records import Entry
 
 FILE = "history.jsonl"
 POINTS = 100
-MONITORED = {"classification": "val/accuracy", "translation": "val/bleu"}
+MONITORED = {"classification": "val/accuracy", "tagging": "val/accuracy", "translation": "val/bleu"}
 
 
 def curve(entry: Entry, label: str) -> Curve | None:

@@ -99,12 +99,15 @@ def _f1(sums: np.ndarray, n: int) -> np.ndarray:
 
 BLEU = ("bleu_statistics",)
 
+LABELS: Mapping[str, Measure] = {
+    "accuracy": Measure(("correct",), _numbers, _mean, _equal, ("label", "majority"), _all_wrong, binary=True),
+    "f1_macro": Measure(("label", "prediction"), _class_counts, _f1, _class_counts, ("label", "majority")),
+    "loss": Measure(("loss",), _numbers, _mean),
+}
+
 MEASURES: Mapping[str, Mapping[str, Measure]] = {
-    "classification": {
-        "accuracy": Measure(("correct",), _numbers, _mean, _equal, ("label", "majority"), _all_wrong, binary=True),
-        "f1_macro": Measure(("label", "prediction"), _class_counts, _f1, _class_counts, ("label", "majority")),
-        "loss": Measure(("loss",), _numbers, _mean),
-    },
+    "classification": LABELS,
+    "tagging": LABELS,
     "translation": {
         "bleu": Measure(BLEU, _vectors, lambda sums, n: bleu_score(sums), _empty_translation, BLEU),
         "loss": Measure(("loss", "tokens"), _numbers, _ratio),
@@ -114,5 +117,5 @@ MEASURES: Mapping[str, Mapping[str, Measure]] = {
 }
 """By task and metric; others, such as chrF, are known of each run as one number only."""
 
-ALL_WRONG = replace(MEASURES["classification"]["accuracy"], trivial=_all_wrong, beside=("label",))
+ALL_WRONG = replace(LABELS["accuracy"], trivial=_all_wrong, beside=("label",))
 """Accuracy where the data declares no trivial baseline."""

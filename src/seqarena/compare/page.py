@@ -18,8 +18,8 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from seqarena.compare import data_view, findings, overview, plot_view, verdict_view, views
-from seqarena.compare.comparison import Block, Comparison
+from seqarena.compare import data_view, findings, overview, plot_view, rows, verdict_view, views
+from seqarena.compare.comparison import Advice, Block, Comparison
 from seqarena.compare.disagreement import examples
 from seqarena.compare.files import replace
 from seqarena.compare.wording import num, short, visible
@@ -34,11 +34,16 @@ EXAMPLES = 2_000_000
 HOME = files("seqarena.compare") / "page"
 
 
-def write(comparison: Comparison, folder: Path, command: str, made: datetime | None = None) -> Path:
-    """`index.html` in `folder`, plotly and the index of all comparisons in the folder around it; where the page is."""
+def write(
+    comparison: Comparison, folder: Path, command: str, made: datetime | None = None, reload: float | None = None
+) -> Path:
+    """`index.html` in `folder`, plotly and the index of all comparisons in the folder around it; where the page is.
+
+    With `reload` the page loads itself anew every so many seconds.
+    """
     when = (made or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC")
     folder.mkdir(parents=True, exist_ok=True)
-    page = page_data(comparison, folder) | {"made": when, "command": command}
+    page = page_data(comparison, folder) | {"made": when, "command": command, "reload": reload}
     replace(folder / FILE, render("template.html.j2", page=page, **_assets(page)))
     _plotly(folder.parent)
     overview.note(folder, comparison, when)
@@ -57,10 +62,15 @@ def page_data(comparison: Comparison, folder: Path) -> dict[str, Any]:
         "verdict": verdict,
         "banners": verdict_view.banners(comparison),
         "notes": [verdict_view.sentence(note) for note in comparison.notes],
+        "advice": [{"text": one.text, "limits": _limits(one)} for one in comparison.advice],
         "failures": [_failure(run, folder) for run in comparison.failures],
         "blocks": blocks,
         "costs": {name: one | {"more": name in views.MORE} for name, one in views.COSTS.items()},
     }
+
+
+def _limits(advice: Advice) -> str:
+    return ", ".join(f"{name} {value:,.6g}" for name, value in advice.limits.items())
 
 
 def _failure(run: Any, folder: Path) -> dict[str, Any]:
@@ -70,12 +80,12 @@ def _failure(run: Any, folder: Path) -> dict[str, Any]:
 
 def _block(comparison: Comparison, block: Block, folder: Path) -> dict[str, Any]:
     """One block: what the template and the script draw from it."""
-    rows = views.rows(block, folder)
+    board = views.rows(block, folder)
     drawn: dict[str, Any] = {
         "models": views.models(block),
-        "rows": rows,
-        "axis": views.axis(block, rows),
-        "shown_costs": [name for name in views.COSTS if any(row["cost"][name] is not None for row in rows)],
+        "rows": board,
+        "axis": views.axis(block, board),
+        "shown_costs": [name for name in views.COSTS if any(row["cost"][name] is not None for row in board)],
         "unfair": views.unfair(block, comparison.banners),
         "strata": plot_view.strata(block),
         "curves": plot_view.curves(block),
@@ -105,6 +115,7 @@ def _about(block: Block) -> dict[str, Any]:
         "conditions": block.conditions,
         "signature": block.signature,
         "notes": [verdict_view.sentence(note) for note in block.notes],
+        "converged": verdict_view.sentence(told) if (told := rows.converged(block)) else "",
     }
 
 

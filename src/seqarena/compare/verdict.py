@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from seqarena.compare.bounds import HOLDS, OPEN, Bounded, p_values, rule_outcome
+from seqarena.compare.bounds import HOLDS, OPEN, Bounded, Rate, p_values, rule_outcome
 from seqarena.compare.claims import Cell, Claim, claims
 from seqarena.compare.comparison import Part, RuleOutcome, Verdict
 from seqarena.compare.decisions import SEEDS
 from seqarena.compare.factors import canonical
 from seqarena.compare.pool import Members, Pool
-from seqarena.compare.statistics import ALPHA, holm
+from seqarena.compare.statistics import ALPHA, clopper_pearson, holm
 from seqarena.compare.terms import bounded, obstacle, value_of
 from seqarena.errors import InputError
 from seqarena.sweep.metrics import Metric, parse
 from seqarena.sweep.overrides import written
 from seqarena.sweep.question import Question
-from seqarena.sweep.rules import Equal, Rule
+from seqarena.sweep.rules import SPELLED, Converges, Equal, Rule
 
 SUPPORTED, REFUTED, UNDECIDED = "supported", "refuted", "undecided"
 
@@ -78,12 +78,18 @@ def outcome_of(rules: Sequence[RuleOutcome]) -> str:
 def _judge(side: str, rule: Rule, question: Question, pools: Sequence[Pool], alpha: float) -> _Judged:
     combinations = _combinations(rule, question)
     every: list[tuple[Claim, Metric]] = []
+    rates: list[tuple[str, Members]] = []
     for combination in combinations:
         cells = _cells([{**combination, **point} for point in rule.points()], rule.metric, question, pools)
         if isinstance(cells, str):
             return _Judged(side, rule, (Part(told(rule), None, None, None, 0.0, OPEN, cells),), 1.0, 1.0)
+        if isinstance(rule, Converges):
+            rates.append((f"{cells[0].name} converges", cells[0].members))
+            continue
         metric = parse(rule.metric, cells[0].pool.task)
         every += [(claim, metric) for claim in claims(rule, cells, metric)]
+    if isinstance(rule, Converges):
+        return _converging(side, rule, rates, alpha)
     stopped = [(claim, why) for claim, metric in every if (why := obstacle(claim, metric))]
     if stopped:
         parts = tuple(Part(claim.text, None, None, None, claim.bound, OPEN, why, claim.above) for claim, why in stopped)
@@ -101,6 +107,23 @@ def _decided(side: str, rule: Rule, every: Sequence[tuple[Claim, Metric]], steps
         holds, fails = max(holds, given[0]), max(fails, given[1])
     parts = (_part(*claim, one, note, alpha) for claim, one, note in zip(every, all_runs, notes, strict=True))
     return _Judged(side, rule, tuple(parts), holds, fails)
+
+
+def _converging(side: str, rule: Converges, rates: Sequence[tuple[str, Members]], alpha: float) -> _Judged:
+    """How many trainings converged, by the exact interval; runs that are missing leave it open."""
+    found, parts = [], []
+    for text, members in rates:
+        counted = members.counted
+        rate = Rate(sum(not entry.diverged for entry in counted), len(counted), rule.at_least)
+        low, high = clopper_pearson(rate.converged, max(rate.runs, 1))
+        note = f"{members.missing} runs are missing" if members.missing else f"{rate.converged} of {rate.runs}"
+        outcome = OPEN if members.missing or not rate.runs else rate.outcome(alpha)
+        share = rate.converged / rate.runs if rate.runs else None
+        parts.append(Part(text, share, low, high, rule.at_least, outcome, note))
+        found.append(rate)
+    if any(members.missing or not members.counted for _, members in rates):
+        return _Judged(side, rule, tuple(parts), 1.0, 1.0)
+    return _Judged(side, rule, tuple(parts), *p_values(found, len(found)))
 
 
 def _given_converged(every: Sequence[tuple[Claim, Metric]], steps: int) -> tuple[float, float]:
@@ -189,7 +212,8 @@ def _members(pool: Pool, wanted: Mapping[str, str]) -> Members | None:
 def told(rule: Rule) -> str:
     """A rule as its file has it, on one line."""
     kind = type(rule).__name__.lower().replace("atleast", "at_least")
-    parts = [f"{name}: {_told(one)}" for name, one in vars(rule).items() if name != "metric" and one not in ({}, False)]
+    shown = {name: one for name, one in vars(rule).items() if name != "metric" and one not in ({}, False)}
+    parts = [f"{SPELLED.get(name, name)}: {_told(one)}" for name, one in shown.items()]
     return f"{kind}: {{{', '.join(parts)}}}"
 
 

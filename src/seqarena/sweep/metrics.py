@@ -21,8 +21,11 @@ class Better(Enum):
 
 MORE, LESS, NEITHER = Better.MORE, Better.LESS, Better.NEITHER
 
+LABELS: Mapping[str, Better] = {"accuracy": MORE, "f1_macro": MORE, "loss": LESS}
+
 SCORES: Mapping[str, Mapping[str, Better]] = {
-    "classification": {"accuracy": MORE, "f1_macro": MORE, "loss": LESS},
+    "classification": LABELS,
+    "tagging": LABELS,
     "translation": {"bleu": MORE, "chrf": MORE, "loss": LESS, "length_ratio": NEITHER, "empty_outputs": LESS},
 }
 """Of validation and test. What baselines reach is no score of a model's."""
@@ -35,6 +38,7 @@ MEASURES: Mapping[str, Mapping[str, Better]] = {
         "padding_share": LESS,
         "step_ms": LESS,
         "data_wait_share": LESS,
+        "latency_ms": LESS,
     },
     "memory": {"peak_mib": LESS, "training_mib": LESS},
     "cost": {"steps": LESS, "train_seconds": LESS, "tokens": LESS, "train_flops": LESS},

@@ -126,7 +126,42 @@ class Equal:
         return [self.where, self.than]
 
 
-Rule: TypeAlias = AtLeast | Below | Better | Order | Falls | Equal
+@dataclass(frozen=True)
+class Declines:
+    """Along `steps` of the grid key or axis `along`, in their order, the metric goes down by `by` or more in all.
+
+    What goes down is a straight line through all of them, each a step from the next, so one value out of line decides
+    less than it does in `falls`. At least three steps.
+    """
+
+    along: str
+    steps: tuple[Any, ...]
+    by: float
+    metric: str
+    where: Point = field(default_factory=dict)
+
+    def points(self) -> list[Point]:
+        """The points that the rule speaks of."""
+        return [{**self.where, self.along: value} for value in self.steps]
+
+
+@dataclass(frozen=True)
+class Converges:
+    """At `where` a training converges with a probability of `at_least` or more, by the exact interval of the count.
+
+    Converged is a run that was finished and validates above a constant answer.
+    """
+
+    where: Point
+    at_least: float
+    metric: str
+
+    def points(self) -> list[Point]:
+        """The points that the rule speaks of."""
+        return [self.where]
+
+
+Rule: TypeAlias = AtLeast | Below | Better | Order | Falls | Equal | Declines | Converges
 
 KINDS: Mapping[str, type[Rule]] = {
     "at_least": AtLeast,
@@ -135,8 +170,10 @@ KINDS: Mapping[str, type[Rule]] = {
     "order": Order,
     "falls": Falls,
     "equal": Equal,
+    "declines": Declines,
+    "converges": Converges,
 }
-SPELLED = {"ranking": "as", "start": "from", "end": "to"}
+SPELLED = {"ranking": "as", "start": "from", "end": "to", "steps": "over"}
 """Fields that a file calls otherwise."""
 
 
@@ -149,6 +186,21 @@ def share(place: Place, told: Any) -> float:
     """A number above 0."""
     if (found := number(place, told)) <= 0:
         raise place.error(f"{told} must be above 0")
+    return found
+
+
+def probability(place: Place, told: Any) -> float:
+    """A number above 0 and below 1."""
+    if not 0 < (found := number(place, told)) < 1:
+        raise place.error(f"{told} must lie between 0 and 1")
+    return found
+
+
+def steps(place: Place, told: Any) -> tuple[Any, ...]:
+    """Three values or more."""
+    found = items(place, told, plain)
+    if len(found) < 3:
+        raise place.error(f"{told} must name three values or more, in their order; of two, write falls")
     return found
 
 
@@ -168,6 +220,8 @@ READERS: Mapping[str, Callable[[Place, Any], Any]] = {
     **dict.fromkeys(("start", "end"), plain),
     "relative": switch,
     "ranking": ranking,
+    "steps": steps,
+    "at_least": probability,
 }
 """How each field is read, whatever the rule."""
 
