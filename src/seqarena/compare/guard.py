@@ -54,13 +54,14 @@ def _versions(entry: Entry) -> str | None:
     return ", ".join(f"{name} {number}" for name, number in sorted(entry.record.versions.items()))
 
 
-def machine(entry: Entry) -> str:
-    """What speed and memory depend on beside the model: processor, threads, ranks and the size of batches."""
+def machine(entry: Entry, studied: Sequence[str] = ()) -> str:
+    """What speed and memory depend on beside the model: processor, threads, ranks, batches unless they are studied."""
     found, data = entry.record.machine, entry.record.config.get("data", {})
     processor = ", ".join(found.get("gpus") or []) or found.get("cpu")
-    parts = (processor, found.get("threads"), found.get("ranks"))
-    shape = (data.get("batch_tokens"), data.get("batch_examples"))
-    return f"{parts[0]}, {parts[1]} threads, {parts[2]} ranks, batches of {shape[0]} tokens and {shape[1]} examples"
+    told = f"{processor}, {found.get('threads')} threads, {found.get('ranks')} ranks"
+    shape = {"tokens": "batch_tokens", "examples": "batch_examples"}
+    known = [f"{data.get(key)} {unit}" for unit, key in shape.items() if f"data.{key}" not in studied]
+    return f"{told}, batches of {' and '.join(known)}" if known else told
 
 
 CONDITIONS: Mapping[str, Callable[[Entry], str | None]] = {
@@ -80,14 +81,15 @@ TITLES = {"signature": "metric signature", "code": "code commit"}
 
 
 def conditions(entry: Entry, metric: Metric, studied: Sequence[str]) -> Conditions:
-    """What must agree between runs. Where the data is under study, the test set alone must."""
+    """What must agree between runs. Where the data is under study, the test set alone must, for a score on it."""
     free = {DRAWN[begin] for factor in studied for begin in DRAWN if factor == begin or factor.startswith(f"{begin}.")}
     found = {name: of(entry) for name, of in CONDITIONS.items() if name not in free}
     if "data" in free:
-        found["test set"] = test_set(entry)
         found.pop("tokenizer", None)
+        if metric.group == "test":
+            found["test set"] = test_set(entry)
     if metric.group in SPEED:
-        found["machine"] = machine(entry)
+        found["machine"] = machine(entry, studied)
     return found
 
 
@@ -115,7 +117,8 @@ def separated(
         if name not in may:
             raise InputError(f"allow={name}: no difference of this name can be allowed, only {', '.join(may)}")
     every = [conditions(entry, metric, studied) for entry in entries]
-    banners = [_banner(name, every, entries, name not in allowed) for name in _differing(every)]
+    of_data = [key for key in studied if key == "data" or key.startswith("data.")]
+    banners = [_banner(name, every, entries, name not in allowed, of_data) for name in _differing(every)]
     strict = [{name: value for name, value in one.items() if name not in allowed} for one in every]
     parts: list[tuple[Conditions, list[int]]] = []
     for place in sorted(range(len(entries)), key=lambda at: None in strict[at].values()):
@@ -137,12 +140,17 @@ def _differing(every: Sequence[Conditions]) -> list[str]:
     return [name for name in names if len({one.get(name) for one in every} - {None}) > 1]
 
 
-def _banner(name: str, every: Sequence[Conditions], entries: Sequence[Entry], separates: bool) -> Banner:
+def _banner(
+    name: str, every: Sequence[Conditions], entries: Sequence[Entry], separates: bool, of_data: Sequence[str]
+) -> Banner:
     values: dict[str, list[str]] = {}
     for one, entry in zip(every, entries, strict=True):
         if (value := one.get(name)) is not None:
             values.setdefault(value, []).append(entry.record.run)
     title = TITLES.get(name, name)
+    if name == "test set":
+        told = f"{' and '.join(of_data)} make other test sets: runs are compared with those tested on the same examples"
+        return Banner(title, values, told, separates)
     listed = "; ".join(f"{_short(name, value, values)} ({len(runs)})" for value, runs in values.items())
     fate = f"runs are set apart by it{_cure(name)}" if separates else "allowed, so runs are compared all the same"
     return Banner(title, values, f"{title} differs, which is not under study: {listed}: {fate}", separates)

@@ -122,7 +122,9 @@ def _scores(block: Block) -> list[list[Any]]:
 def _table(shown: rows.Rows) -> Any:
     import wandb
 
-    heads: list[str | int] = [f"{head} ({place})" if shown.heads.count(head) > 1 else head for place, head in enumerate(shown.heads)]
+    heads: list[str | int] = [
+        f"{head} ({place})" if shown.heads.count(head) > 1 else head for place, head in enumerate(shown.heads)
+    ]
     return wandb.Table(heads, [list(cells) for cells in shown.cells])
 
 
