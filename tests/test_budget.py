@@ -22,6 +22,7 @@ from seqarena.budget.width import Ladder, count_flops, count_parameters
 from seqarena.errors import InputError
 from seqarena.flops import parameters
 from seqarena.limits import plain
+from seqarena.models.transformer import FeedForward
 from seqarena.preflight import check_config
 from seqarena.record import config_hash
 from seqarena.runs import build_task
@@ -64,6 +65,19 @@ def transformer(d: int) -> tuple[int, int]:
     return 2 * (attention + inner + 2 * norm) + norm, 2 * (2 * attention + inner + 3 * norm) + norm
 
 
+def hierarchical(d: int) -> tuple[int, int]:
+    """Two encoders of the Transformer's, and its decoder."""
+    encoder, decoder = transformer(d)
+    return 2 * encoder, decoder
+
+
+def lstm_block(d: int) -> tuple[int, int]:
+    """The Transformer with recurrences in the place of self-attention."""
+    encoder, decoder = transformer(d)
+    attention, cell = 4 * affine(d, d), lambda units: 4 * (d * units + units * units + 2 * units)
+    return encoder + 2 * (2 * cell(d // 2) - attention), decoder + 2 * (cell(d) - attention)
+
+
 FORMULAS: dict[str, Callable[[int], tuple[int, int]]] = {
     "lstm": lambda d: recurrent(d, 4, 2),
     "gru": lambda d: recurrent(d, 3, 1),
@@ -71,13 +85,17 @@ FORMULAS: dict[str, Callable[[int], tuple[int, int]]] = {
     "textcnn": textcnn,
     "convs2s": convs2s,
     "transformer": transformer,
+    "local_transformer": transformer,
+    "segmented": transformer,
+    "hierarchical": hierarchical,
+    "lstm_block": lstm_block,
 }
 
 
 @pytest.mark.parametrize("model", FORMULAS)
 def test_parameters_are_those_of_the_formula(model: str) -> None:
     encoder, decoder = FORMULAS[model](48)
-    wide = ("model.dim=48", "model.feedforward=192")[: 2 if model == "transformer" else 1]
+    wide = ("model.dim=48", "model.feedforward=192")[: 2 if "feedforward" in composed(f"model={model}").model else 1]
     assert count_parameters(composed(f"model={model}", *wide), data()) == V * 48 + encoder + affine(48, C)
     both = composed(f"model={model}", "data=numbers", *wide)
     assert count_parameters(both, data(PAIRS)) == V * 48 + encoder + decoder
@@ -90,11 +108,13 @@ def test_every_architecture_is_solved_and_what_hangs_on_its_width_follows(model:
     config, account = settled(asked, data())
     assert torch.equal(torch.get_rng_state(), random)
     assert config_hash(plain(asked)) == before != config_hash(plain(config))
-    size = parameters(build_task(config, WORDS))["total"]
+    task = build_task(config, WORDS)
+    size = parameters(task)["total"]
     assert size == account["reached"] == pytest.approx(3e5, rel=0.02) and account["target"] == 3e5
-    assert config.model.encoder.dim == config.model.dim == config.schedule.dim == account["chosen"]["model.dim"]
-    if "feedforward" in config.model:
-        assert config.model.encoder.feedforward == pytest.approx(4 * config.model.dim, rel=0.1)
+    assert task.encoder.dim == config.model.dim == config.schedule.dim == account["chosen"]["model.dim"]
+    widths = {part.inner.out_features for part in task.modules() if isinstance(part, FeedForward)}
+    assert widths == ({config.model.feedforward} if "feedforward" in config.model else set())
+    assert all(width == pytest.approx(4 * config.model.dim, rel=0.1) for width in widths)
 
 
 @pytest.mark.parametrize("model", ["gru", "transformer"])

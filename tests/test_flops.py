@@ -12,7 +12,10 @@ from seqarena.data.batch import Batch
 from seqarena.data.examples import classification_batch, translation_batch
 from seqarena.flops import average_batch, flops_per_token, parameters, training_flops
 from seqarena.models.convs2s import ConvS2SDecoder, ConvS2SEncoder
+from seqarena.models.local import LocalDecoder, LocalEncoder
 from seqarena.models.recurrent import RecurrentDecoder, RecurrentEncoder
+from seqarena.models.recurrent_block import RecurrentBlockDecoder, RecurrentBlockEncoder
+from seqarena.models.segments import HierarchicalEncoder, SegmentedEncoder
 from seqarena.models.textcnn import TextCNNDecoder, TextCNNEncoder
 from seqarena.models.transformer import TransformerDecoder, TransformerEncoder
 from seqarena.recomputation import recompute_layers
@@ -123,6 +126,40 @@ def test_transformer_translation() -> None:
     by_hand = 2 * layers + 2 * T * D * V
     counted = flops_per_token(task, pairs()) * (S + T)
     assert counted == pytest.approx(by_hand)
+
+
+def test_local_attention_computes_blocks_alone() -> None:
+    """Four blocks of two queries, each with six keys around it and a global one; the global query meets all seven."""
+    options = {"layers": 1, "heads": 3, "feedforward": 20, "window": 2}
+    encoder = LocalEncoder(dim=D, global_tokens=1, **options, **ATTENTION, **SWITCHES)  # type: ignore[arg-type]
+    scored, projected = 8 * (6 + 1) + S, 3 * S + 8 + 1
+    reading = 2 * projected * D * D + 2 * 2 * scored * D + feedforward(S, 20)
+    assert flops_per_token(classifier(encoder), texts()) * S == reading + HEAD
+    decoder = LocalDecoder(dim=D, cross=True, **options, **ATTENTION, **SWITCHES)  # type: ignore[arg-type]
+    written = 2 * (3 * T + 6) * D * D + 2 * 2 * 6 * 4 * D + attention(T, S) + feedforward(T, 20)  # three blocks of two
+    counted = flops_per_token(translator(encoder, decoder), pairs()) * (S + T)
+    assert counted == pytest.approx(reading + written + 2 * T * D * V)
+
+
+def test_segments_attend_within_themselves() -> None:
+    """Seven tokens are three segments of three."""
+    readers = [
+        TransformerEncoder(dim=D, layers=1, heads=3, feedforward=20, **ATTENTION, **SWITCHES)  # type: ignore[arg-type]
+        for _ in range(2)
+    ]
+    alone = 3 * attention(3, 3) + feedforward(9, 20)
+    assert flops_per_token(classifier(SegmentedEncoder(3, "max", readers[0])), texts()) * S == alone + HEAD
+    over = attention(3, 3) + feedforward(3, 20)
+    assert flops_per_token(classifier(HierarchicalEncoder(3, *readers)), texts()) * S == alone + over + HEAD
+
+
+def test_recurrent_block_translation() -> None:
+    encoder = RecurrentBlockEncoder("lstm", D, 1, True, 20, 0.0, "pre", True)
+    decoder = RecurrentBlockDecoder("lstm", D, 1, 3, 20, 0.0, 0.0, "pre", True)
+    reading = 2 * S * 2 * 4 * (D // 2) * (D + D // 2) + feedforward(S, 20)
+    writing = 2 * T * 4 * D * 2 * D + attention(T, S) + feedforward(T, 20)
+    counted = flops_per_token(translator(encoder, decoder), pairs()) * (S + T)
+    assert counted == pytest.approx(reading + writing + 2 * T * D * V)
 
 
 def test_lstm_translation_counts_every_step_of_input_feeding() -> None:

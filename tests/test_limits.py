@@ -24,6 +24,8 @@ def configs():
         composed("data=numbers"),
         composed("model=textcnn"),
         composed("model=convs2s", "schedule=plateau"),
+        composed("model=local_transformer"),
+        composed("model=hierarchical"),
         *budgets,
     ]
 

@@ -8,8 +8,8 @@ from torch import nn
 
 from seqarena.models.attention import _attend_fused, attend, attention_weights, causal_mask
 from seqarena.models.contract import TooLong
-from seqarena.models.positions import Alibi, Learned, Rotary, Sinusoidal, positions
-from seqarena.models.transformer import MultiHeadAttention
+from seqarena.models.multihead import MultiHeadAttention
+from seqarena.models.positions import Alibi, Bucketed, Learned, Rotary, Sinusoidal, positions
 
 B, H, T, S, WIDTH = 3, 2, 5, 7, 8
 
@@ -123,3 +123,35 @@ def test_alibi_falls_by_each_heads_slope() -> None:
     bias = Alibi(8).bias(2, 6, 4, torch.device("cpu"))
     assert bias.shape == (8, 2, 6)
     assert bias[0, 0].tolist() == [-2.0, -1.5, -1.0, -0.5, 0.0, -0.5] and bias[7, 1, 0].item() == -5 / 256
+
+
+def described(distance: int, causal: bool) -> int:
+    """Raffel et al. 2020: 32 numbers for offsets whose range grows logarithmically up to 128, beyond which all share.
+
+    As in their code half of a direction's are exact and, of two directions, keys before the query come first.
+    """
+    buckets, far = (32, max(0, -distance)) if causal else (16, abs(distance))
+    ahead = 16 if distance > 0 and not causal else 0
+    exact = buckets // 2
+    if far < exact:
+        return ahead + far
+    grown = math.log(far / exact) / math.log(128 / exact) * (buckets - exact)
+    return ahead + min(exact + int(grown + 1e-9), buckets - 1)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_t5_buckets_are_the_papers(causal: bool) -> None:
+    bias, distances = Bucketed(8, 2, causal), range(-300, 301)
+    found = bias.bucket(torch.tensor(distances)).tolist()
+    assert found == [described(distance, causal) for distance in distances]
+    assert set(found) == set(range(32)) - (set() if causal else {16})  # no distance is 0 and ahead
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_t5_bias_depends_on_head_and_distance_and_is_learned(causal: bool) -> None:
+    relations = Bucketed(8, 2, causal)
+    bias = relations.bias(3, 7, 4, torch.device("cpu"))
+    for head, query, key in ((0, 0, 0), (1, 2, 6), (1, 1, 5), (0, 2, 3)):
+        assert bias[head, query, key] == relations.table[described(key - (query + 4), causal), head]
+    bias.sum().backward()
+    assert relations.table.grad is not None and relations.table.grad.sum() == 2 * 3 * 7

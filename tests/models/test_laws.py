@@ -35,6 +35,7 @@ def config(name: str) -> DictConfig:
     file, _, kit = name.partition("+")
     model = OmegaConf.load(FOLDER / f"{file}.yaml")
     model.dim = 24  # small, even, and a multiple of three widths and of four heads
+    model.update({option: 2 for option in ("window", "segment") if option in model})  # shorter than the texts
     if kit:
         model.layers, model.residual = 3, True
         model.norm = other_norm(model.norm)

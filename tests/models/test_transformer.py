@@ -10,7 +10,7 @@ PLAIN = {
     "dim": 16, "layers": 2, "heads": 4, "feedforward": 24, "dropout": 0.0, "attention_dropout": 0.0,
     "positions_kind": "sinusoidal", "max_positions": 32, "norm": "pre", "residual": True, "scaled": True,
 }  # fmt: skip
-VARIANTS = [{"positions_kind": kind} for kind in ("learned", "rotary", "alibi", "none")]
+VARIANTS = [{"positions_kind": kind} for kind in ("learned", "rotary", "alibi", "t5", "none")]
 VARIANTS += [{"norm": "post"}, {"norm": "none"}, {"residual": False}, {"scaled": False}, {"cross": False}]
 
 

@@ -1,8 +1,8 @@
 """How an architecture learns where a token stands: added to the input, or within attention.
 
 `Positions` adds a vector to each embedded token (sinusoidal, learned, or nothing). `Relations` changes attention by the
-distance of query and key (rotary, ALiBi, or nothing). Both take the index of the first position, so one token at a time
-in decoding means the same as the whole sentence at once.
+distance of query and key (rotary, ALiBi, T5's learned bias, or nothing). Both take the index of the first position, so
+one token at a time in decoding means the same as the whole sentence at once.
 """
 
 import math
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from seqarena.models.contract import TooLong
 
-KINDS = ("sinusoidal", "learned", "rotary", "alibi", "none")
+KINDS = ("sinusoidal", "learned", "rotary", "alibi", "t5", "none")
 
 
 class Positions(nn.Module):
@@ -54,7 +54,7 @@ class Learned(Positions):
             raise TooLong(
                 f"a text of {last} tokens is longer than the {len(self.table)} learned positions of this model; "
                 f"set model.max_positions={last} or more, shorten it with data.max_length, "
-                "or choose model.positions=sinusoidal, rotary or alibi, which have no limit"
+                "or choose model.positions=sinusoidal, rotary, alibi or t5, which have no limit"
             )
         return x_BTD + self.table[first:last]
 
@@ -109,6 +109,44 @@ class Alibi(Relations):
         return -self.slope_H[:, None, None] * distance_TS
 
 
+class Bucketed(Relations):
+    """Adds to each score a number learned per head and distance (Raffel et al. 2020, T5, section 2.1).
+
+    32 numbers a head serve all layers. Short distances have one each, longer ones share theirs with ever more others,
+    and from 128 on all share the last. Without `causal` each direction has half of them. The paper gives the rest no
+    more than a sentence; the buckets are those of the authors' code. That T5 leaves out the factor 1/sqrt(d) is
+    model.scaled_attention=false here.
+    """
+
+    BUCKETS, FURTHEST = 32, 128
+    begin_K: Tensor
+
+    def __init__(self, dim: int, heads: int, causal: bool) -> None:
+        super().__init__()
+        self.causal = causal
+        self.table = nn.Parameter(torch.empty(self.BUCKETS, heads).normal_(0.0, dim**-0.5))
+        self.register_buffer("begin_K", torch.tensor(self._begins()), persistent=False)
+
+    def _begins(self) -> list[int]:
+        """The shortest distance of each bucket of a direction: one by one for half of them, then geometrically."""
+        buckets = self.BUCKETS if self.causal else self.BUCKETS // 2
+        single = buckets // 2
+        growth = self.FURTHEST / single
+        return [*range(single), *(math.ceil(single * growth ** (k / single)) for k in range(single))]
+
+    def bucket(self, distance_R: Tensor) -> Tensor:
+        """The row of the table for a key that stands so many places after its query (before it, if negative)."""
+        far_R = (-distance_R).clamp(min=0) if self.causal else distance_R.abs()
+        bucket_R = torch.bucketize(far_R, self.begin_K, right=True) - 1
+        return bucket_R if self.causal else bucket_R + (distance_R > 0) * len(self.begin_K)
+
+    def bias(self, queries: int, keys: int, first: int, device: torch.device) -> Tensor:
+        """The learned numbers: one look-up a distance, seen from each query."""
+        furthest = first + queries - 1
+        bias_HR = self.table[self.bucket(torch.arange(-furthest, keys - first, device=device))].T
+        return bias_HR.unfold(1, keys, 1).flip(1)
+
+
 def positions(kind: str, dim: int, limit: int) -> Positions:
     """The part of `kind` that is added to the input."""
     if kind not in KINDS:
@@ -117,7 +155,11 @@ def positions(kind: str, dim: int, limit: int) -> Positions:
     return made.get(kind, Positions)()
 
 
-def relations(kind: str, head_dim: int, heads: int) -> Relations:
-    """The part of `kind` that works within attention."""
-    made = {"rotary": lambda: Rotary(head_dim), "alibi": lambda: Alibi(heads)}
+def relations(kind: str, head_dim: int, heads: int, causal: bool) -> Relations:
+    """The part of `kind` that works within attention; `causal` where no query looks ahead."""
+    made = {
+        "rotary": lambda: Rotary(head_dim),
+        "alibi": lambda: Alibi(heads),
+        "t5": lambda: Bucketed(head_dim * heads, heads, causal),
+    }
     return made.get(kind, Relations)()

@@ -5,61 +5,24 @@ LayerNorm at the end; the encoder's summary is the mean over real positions, whi
 not define. Weights start Xavier-uniform with zero biases, as in the authors' implementation.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from seqarena.models.attention import attend, causal_mask
+from seqarena.models.attention import causal_mask
 from seqarena.models.contract import Decoder, Encoded, Encoder, State, masked_mean
 from seqarena.models.dropout import Dropout
+from seqarena.models.multihead import Full, MultiHeadAttention, Pattern
 from seqarena.models.positions import Relations, positions, relations
 
 NORMS = ("pre", "post", "none")
 
 Cache: TypeAlias = tuple[tuple[Tensor, Tensor], tuple[Tensor, ...]]
 """A decoder layer's memory: keys and values (B, H, T, d) of the targets so far, and those of the source."""
-
-
-class MultiHeadAttention(nn.Module):
-    """Attention of `heads` heads, each over its own dim/heads features (section 3.2.2)."""
-
-    def __init__(self, dim: int, heads: int, dropout: float, scaled: bool) -> None:
-        super().__init__()
-        if dim % heads:
-            near = dim + heads - dim % heads
-            raise ValueError(
-                f"model.dim={dim} does not divide into model.heads={heads} heads; write for example model.dim={near}"
-            )
-        self.heads, self.dropout = heads, dropout
-        self.scale = (dim // heads) ** -0.5 if scaled else 1.0
-        self.query = nn.Linear(dim, dim)
-        self.key = nn.Linear(dim, dim)
-        self.value = nn.Linear(dim, dim)
-        self.output = nn.Linear(dim, dim)
-        for part in (self.query, self.key, self.value, self.output):
-            nn.init.xavier_uniform_(part.weight)
-            nn.init.zeros_(part.bias)
-
-    def _split(self, x_BTD: Tensor) -> Tensor:
-        return x_BTD.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-
-    def read(self, x_BSD: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, H, S, d) of what is attended to."""
-        return self._split(self.key(x_BSD)), self._split(self.value(x_BSD))
-
-    def ask(self, x_BTD: Tensor) -> Tensor:
-        """Queries (B, H, T, d)."""
-        return self._split(self.query(x_BTD))
-
-    def forward(
-        self, query_BHTd: Tensor, key_BHSd: Tensor, value_BHSd: Tensor, mask: Tensor | None, bias: Tensor | None
-    ) -> Tensor:
-        """What the queries gather, (B, T, D)."""
-        drop = self.dropout if self.training else 0.0
-        context_BHTd = attend(query_BHTd, key_BHSd, value_BHSd, mask, self.scale, drop, bias)
-        return self.output(context_BHTd.transpose(1, 2).flatten(2))
 
 
 class FeedForward(nn.Module):
@@ -88,10 +51,19 @@ class Wrapping(nn.Module):
         self.after = nn.LayerNorm(dim) if norm == "post" else nn.Identity()
         self.residual, self.dropout = residual, Dropout(dropout)
 
+    def forward(self, x_BTD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """`x_BTD` through the sublayer and what surrounds it."""
+        return self.leave(x_BTD, sublayer(self.before(x_BTD)))
+
     def leave(self, x_BTD: Tensor, y_BTD: Tensor) -> Tensor:
         """Join a sublayer's output `y_BTD` with what went in."""
         y_BTD = self.dropout(y_BTD)
         return self.after(x_BTD + y_BTD if self.residual else y_BTD)
+
+
+def last_norm(dim: int, norm: str) -> nn.Module:
+    """Pre-norm leaves the sum of all layers unnormalised: one more LayerNorm ends the stack."""
+    return nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
 
 
 @dataclass(frozen=True)
@@ -115,10 +87,6 @@ class Build:
         """What surrounds one sublayer."""
         return Wrapping(self.dim, self.norm, self.residual, self.dropout)
 
-    def last_norm(self) -> nn.Module:
-        """Pre-norm leaves the sum of all layers unnormalised: one more LayerNorm ends the stack."""
-        return nn.LayerNorm(self.dim) if self.norm == "pre" else nn.Identity()
-
 
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward."""
@@ -129,14 +97,13 @@ class EncoderLayer(nn.Module):
         self.feedforward = FeedForward(build.dim, build.feedforward)
         self.around_attention, self.around_feedforward = build.wrapping(), build.wrapping()
 
-    def forward(self, x_BSD: Tensor, mask_B11S: Tensor, bias: Tensor | None, relations: Relations) -> Tensor:
-        """One layer further; `mask_B11S` says which positions may be looked at."""
+    def forward(self, x_BSD: Tensor, pattern: Pattern, relations: Relations) -> Tensor:
+        """One layer further."""
         seen_BSD = self.around_attention.before(x_BSD)
         key, value = self.attention.read(seen_BSD)
         query, key = relations.rotate(self.attention.ask(seen_BSD), 0), relations.rotate(key, 0)
-        x_BSD = self.around_attention.leave(x_BSD, self.attention(query, key, value, mask_B11S, bias))
-        y_BSD = self.feedforward(self.around_feedforward.before(x_BSD))
-        return self.around_feedforward.leave(x_BSD, y_BSD)
+        x_BSD = self.around_attention.leave(x_BSD, pattern(self.attention, query, key, value))
+        return self.around_feedforward(x_BSD, self.feedforward)
 
 
 class TransformerEncoder(Encoder):
@@ -159,22 +126,25 @@ class TransformerEncoder(Encoder):
         super().__init__()
         self.dim = dim
         self.positions = positions(positions_kind, dim, max_positions)
-        self.relations = relations(positions_kind, dim // heads, heads)
+        self.relations = relations(positions_kind, dim // heads, heads, causal=False)
         self.dropout = Dropout(dropout)
         build = Build(dim, heads, feedforward, dropout, attention_dropout, norm, residual, scaled)
         self.layers = nn.ModuleList(EncoderLayer(build) for _ in range(layers))
-        self.norm = build.last_norm()
+        self.norm = last_norm(dim, norm)
 
     def forward(self, x_BSD: Tensor, mask_BS: Tensor) -> Encoded:
         """Read a batch of texts; the summary is the mean over real positions."""
-        length = x_BSD.shape[1]
         x_BSD = self.dropout(self.positions(x_BSD, 0))
-        bias = self.relations.bias(length, length, 0, x_BSD.device)
-        mask_B11S = mask_BS[:, None, None, :]
+        pattern = self.pattern(mask_BS)
         for layer in self.layers:
-            x_BSD = layer(x_BSD, mask_B11S, bias, self.relations)
+            x_BSD = layer(x_BSD, pattern, self.relations)
         states_BSD = self.norm(x_BSD) * mask_BS[..., None]
         return Encoded(states_BSD, masked_mean(states_BSD, mask_BS), mask_BS, states_BSD)
+
+    def pattern(self, mask_BS: Tensor) -> Pattern:
+        """Every position sees every real one."""
+        length = mask_BS.shape[1]
+        return Full(mask_BS[:, None, None, :], self.relations.bias(length, length, 0, mask_BS.device))
 
 
 class DecoderLayer(nn.Module):
@@ -195,23 +165,19 @@ class DecoderLayer(nn.Module):
         return (past, past), source
 
     def forward(
-        self, x_BTD: Tensor, encoded: Encoded, state: Cache, mask_TS: Tensor, bias: Tensor | None, relations: Relations
+        self, x_BTD: Tensor, encoded: Encoded, state: Cache, first: int, pattern: Pattern, relations: Relations
     ) -> tuple[Tensor, Cache]:
-        """One layer further, and the state with the new keys and values appended."""
+        """One layer further, from position `first` on, and the state with the new keys and values appended."""
         (past_key, past_value), source = state
-        first = past_key.shape[2]
         seen_BTD = self.around_attention.before(x_BTD)
         key, value = self.attention.read(seen_BTD)
         query, key = relations.rotate(self.attention.ask(seen_BTD), first), relations.rotate(key, first)
         if first:
             key, value = torch.cat((past_key, key), 2), torch.cat((past_value, value), 2)
-        x_BTD = self.around_attention.leave(x_BTD, self.attention(query, key, value, mask_TS, bias))
+        x_BTD = self.around_attention.leave(x_BTD, pattern(self.attention, query, key, value))
         if self.cross is not None and self.around_cross is not None:
-            query = self.cross.ask(self.around_cross.before(x_BTD))
-            gathered_BTD = self.cross(query, source[0], source[1], encoded.mask_BS[:, None, None, :], None)
-            x_BTD = self.around_cross.leave(x_BTD, gathered_BTD)
-        y_BTD = self.feedforward(self.around_feedforward.before(x_BTD))
-        return self.around_feedforward.leave(x_BTD, y_BTD), ((key, value), source)
+            x_BTD = self.around_cross(x_BTD, partial(self.cross.look, source=source, mask_BS=encoded.mask_BS))
+        return self.around_feedforward(x_BTD, self.feedforward), ((key, value), source)
 
 
 class TransformerDecoder(Decoder):
@@ -238,11 +204,11 @@ class TransformerDecoder(Decoder):
         super().__init__()
         self.dim, self.cross = dim, cross
         self.positions = positions(positions_kind, dim, max_positions)
-        self.relations = relations(positions_kind, dim // heads, heads)
+        self.relations = relations(positions_kind, dim // heads, heads, causal=True)
         self.dropout = Dropout(dropout)
         build = Build(dim, heads, feedforward, dropout, attention_dropout, norm, residual, scaled)
         self.layers = nn.ModuleList(DecoderLayer(build, cross) for _ in range(layers))
-        self.norm = build.last_norm()
+        self.norm = last_norm(dim, norm)
 
     def start(self, encoded: Encoded) -> State:
         """One pair of key/value caches a layer."""
@@ -251,15 +217,25 @@ class TransformerDecoder(Decoder):
     def forward(self, x_BTD: Tensor, encoded: Encoded, state: State) -> tuple[Tensor, State]:
         """Continue by T tokens; the past's length is that of the caches."""
         caches: tuple[Cache, ...] = state  # type: ignore[assignment]
-        first, length = caches[0][0][0].shape[2], x_BTD.shape[1]
+        return self.advance(x_BTD, encoded, caches, caches[0][0][0].shape[2])
+
+    def advance(
+        self, x_BTD: Tensor, encoded: Encoded, caches: tuple[Cache, ...], first: int
+    ) -> tuple[Tensor, tuple[Cache, ...]]:
+        """Continue by T tokens from position `first` on."""
         x_BTD = self.positions(x_BTD, first)
         if not self.cross:
             x_BTD = x_BTD + encoded.summary_BD[:, None]
         x_BTD = self.dropout(x_BTD)
-        mask_TS = causal_mask(length, first, x_BTD.device)
-        bias = self.relations.bias(length, first + length, first, x_BTD.device)
-        states = []
+        pattern = self.pattern(x_BTD, caches[0][0][0].shape[2])
+        after = []
         for layer, past in zip(self.layers, caches, strict=True):
-            x_BTD, new = layer(x_BTD, encoded, past, mask_TS, bias, self.relations)
-            states.append(new)
-        return self.norm(x_BTD), tuple(states)
+            x_BTD, cache = layer(x_BTD, encoded, past, first, pattern, self.relations)
+            after.append(cache)
+        return self.norm(x_BTD), tuple(after)
+
+    def pattern(self, x_BTD: Tensor, past: int) -> Pattern:
+        """Every new position sees the `past` ones and the new ones up to itself."""
+        length = x_BTD.shape[1]
+        mask_TS = causal_mask(length, past, x_BTD.device)
+        return Full(mask_TS, self.relations.bias(length, past + length, past, x_BTD.device))
