@@ -51,6 +51,7 @@ def show(name: str, data: DataModule, console: Console) -> None:
     console.print(f"texts in two splits: {', '.join(f'{pair} {count:,}' for pair, count in report['overlap'].items())}")
     if "classes" in report:
         console.print(by_split("examples of", report["classes"]))
+    if "suspects" in report:
         _show_suspects(report["suspects"], console)
     for split, labels in report["unknown_labels"].items():
         if labels:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from omegaconf import DictConfig, OmegaConf
 
 from seqarena.data.module import BatchOptions, TestSet
+from seqarena.data.queries import by_text
 from seqarena.data.source import Row, Source
 from seqarena.errors import InputError
 from seqarena.evaluation import Evaluation
@@ -98,5 +99,6 @@ def _own_rows(path: Path) -> Iterator[Row]:
     table = pq.read_table(path)
     if "reference" in table.column_names:
         table = table.rename_columns({"reference": "target"})
+    rows = table.to_pylist() if "position" not in table.column_names else by_text(table.to_pylist())
     computed = ("id", "length", "prediction", "correct", "confidence", "loss", "tokens", "bleu_statistics")
-    yield from table.drop_columns([name for name in computed if name in table.column_names]).to_pylist()
+    yield from ({name: value for name, value in row.items() if name not in computed} for row in rows)

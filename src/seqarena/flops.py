@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from seqarena.data.batch import UNKNOWN, Batch, TranslationBatch
-from seqarena.data.examples import classification_batch, translation_batch
+from seqarena.data.batch import UNKNOWN, Batch, ClassificationBatch, TranslationBatch
+from seqarena.data.examples import classification_batch, tagging_batch, translation_batch
 
 FORWARD_AND_BACKWARD = 3
 
@@ -43,7 +43,7 @@ def _logits(task: nn.Module, batch: Batch) -> Tensor:
     if isinstance(batch, TranslationBatch):
         y_BTD, _ = task(batch)
         return task.output(y_BTD)  # type: ignore[operator]
-    return task(batch.source_BS, batch.mask_BS)
+    return task(batch.source_BS, batch.mask_BS) if isinstance(batch, ClassificationBatch) else task(batch)
 
 
 def training_flops(forward_per_token: float, tokens: float) -> float:
@@ -52,10 +52,16 @@ def training_flops(forward_per_token: float, tokens: float) -> float:
 
 
 def average_batch(table: pa.Table, max_length: int | None) -> Batch:
-    """One example of unknown words, as long as the prepared examples of `table` are on average; texts are cut there."""
+    """One example of unknown words, as long as the prepared examples of `table` are on average; texts are cut there.
+
+    It has as many labelled tokens, too.
+    """
     source = _words(table["source_ids"], max_length)
     if "target_ids" in table.column_names:
         return translation_batch([0], [source], [_words(table["target_ids"], None)])
+    if "places" in table.column_names:
+        places = np.arange(len(_words(table["places"], len(source))))
+        return tagging_batch([0], [source], [places], [np.zeros_like(places)], np.zeros(1, np.int64))
     return classification_batch([0], [source], torch.zeros(1, dtype=torch.long))
 
 

@@ -1,4 +1,4 @@
-"""Label or translate texts with a finished run."""
+"""Label texts or their tokens, or translate, with a finished run."""
 
 import sys
 from collections.abc import Iterator
@@ -50,16 +50,16 @@ def _device(accelerator: str) -> str:
 
 
 def _encoded(run: Run, texts: list[str]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids (B, S) and mask of texts as the run reads them: cut in classification, ended with a mark in translation."""
+    """Ids (B, S) and mask of texts as the run reads them: ended with a mark in translation, else cut."""
     rows = [np.asarray(ids, np.int64) for ids in run.vocabulary.source.encode(texts)]
-    if run.config.task.name == "classification":
-        rows = [row[: run.vocabulary.max_length] for row in rows]
-    else:
+    if run.config.task.name == "translation":
         rows = [np.append(row, END) for row in rows]
+    else:
+        rows = [row[: run.vocabulary.max_length] for row in rows]
     source_BS = padded(rows)
     return source_BS.to(run.task.device), reading_mask(rows, source_BS.shape[1]).to(run.task.device)
 
 
 def line_of(answer: Answer) -> str:
-    """A translation as it is; a label, then every label with its probability, between tabs."""
+    """A translation, or a label a token, as it is; a label, then every label with its probability, between tabs."""
     return "\t".join([answer.text, *(f"{label}={p:.4f}" for label, p in answer.probabilities.items())])

@@ -1,5 +1,6 @@
 """From a composed config to the objects of a run, and from a run's folder back to them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
@@ -22,6 +23,7 @@ from seqarena.record import FILE, Record
 from seqarena.tasks.classification import Classification
 from seqarena.tasks.decoding import Search
 from seqarena.tasks.embedding import EmbeddingOptions
+from seqarena.tasks.tagging import Tagging
 from seqarena.tasks.task import SequenceTask
 from seqarena.tasks.translation import Translation
 
@@ -54,7 +56,7 @@ def build_data(config: DictConfig) -> DataModule:
         data.get("sampling", "all"),  # classes are weighed where there are any
         data.get("class_weights", False),
         data.word_dropout,
-        data.word_swap,
+        data.get("word_swap", 0.0),  # a label would stay where its token was
         data.bucketing,
     )
     buckets = OmegaConf.to_container(data.buckets) if OmegaConf.is_config(data.buckets) else data.buckets
@@ -63,8 +65,9 @@ def build_data(config: DictConfig) -> DataModule:
 
 def build_task(config: DictConfig, vocabulary: Vocabulary) -> SequenceTask:
     """The task with its architecture, freshly initialised."""
-    make = _classification if config.task.name == "classification" else _translation
-    return make(config, vocabulary)
+    if config.task.name not in TASKS:
+        raise InputError(f"task.name={config.task.name} is not known: data= brings its task, {', '.join(TASKS)}")
+    return TASKS[config.task.name](config, vocabulary)
 
 
 def _shared(config: DictConfig) -> dict[str, Any]:
@@ -77,15 +80,22 @@ def _shared(config: DictConfig) -> dict[str, Any]:
     }
 
 
-def _classification(config: DictConfig, vocabulary: Vocabulary) -> Classification:
-    return Classification(
-        encoder=build(config.model.encoder),
-        vocabulary=len(vocabulary.source),
-        classes=vocabulary.labels,
-        head_dropout=config.task.head_dropout,
-        max_norm=config.task.max_norm,
+def _labelling(config: DictConfig, vocabulary: Vocabulary) -> dict[str, Any]:
+    return {
+        "encoder": build(config.model.encoder),
+        "vocabulary": len(vocabulary.source),
+        "classes": vocabulary.labels,
+        "head_dropout": config.task.head_dropout,
         **_shared(config),
-    )
+    }
+
+
+def _classification(config: DictConfig, vocabulary: Vocabulary) -> Classification:
+    return Classification(max_norm=config.task.max_norm, **_labelling(config, vocabulary))
+
+
+def _tagging(config: DictConfig, vocabulary: Vocabulary) -> Tagging:
+    return Tagging(**_labelling(config, vocabulary))
 
 
 def _translation(config: DictConfig, vocabulary: Vocabulary) -> Translation:
@@ -101,6 +111,13 @@ def _translation(config: DictConfig, vocabulary: Vocabulary) -> Translation:
         decoding=filled(Search, config.task.decoding, "task.decoding"),
         **_shared(config),
     )
+
+
+TASKS: dict[str, Callable[[DictConfig, Vocabulary], SequenceTask]] = {
+    "classification": _classification,
+    "translation": _translation,
+    "tagging": _tagging,
+}
 
 
 @dataclass(frozen=True)

@@ -216,8 +216,8 @@ def test_oversampling_repeats_training_examples_only(tmp_path: Path) -> None:
     [
         ({"sampling": "some"}, "data.sampling=some is not known: choose one of all, oversample"),
         ({"sampling": "oversample", "class_weights": True}, "make up for rare classes twice: write one"),
-        ({"sampling": "oversample"}, "data.sampling=oversample needs classes, of which a translation has none"),
-        ({"class_weights": True}, "data.class_weights=true needs classes, of which a translation has none"),
+        ({"sampling": "oversample"}, "data.sampling=oversample needs a class for each text"),
+        ({"class_weights": True}, "data.class_weights=true needs a class for each text"),
     ],
 )
 @pytest.mark.parametrize("examples", ["pairs"], indirect=True)

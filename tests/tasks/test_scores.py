@@ -8,7 +8,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 
 from seqarena.evaluation import by_bucket
-from seqarena.tasks.classification import classification_scores
+from seqarena.tasks.labelling import classification_scores
 from seqarena.tasks.translation import TranslationScores
 
 SAID = ["Ein Mann läuft.", "", "Zwei Hunde spielen im Schnee .", "Eine Frau", "Ein Kind lacht laut heute!"]

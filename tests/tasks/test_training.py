@@ -29,7 +29,7 @@ SMALL["numbers"] = [
 
 
 def configured(tmp_path: Path, data: str, model: str, *more: str) -> DictConfig:
-    overrides = [f"data={data}", f"model={model}", "model.dim=24", "model.dropout=0", *SMALL[data], *more]
+    overrides = [f"data={data}", f"model={model}", "model.dim=24", "model.dropout=0", *SMALL.get(data, ()), *more]
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         config = compose("train", overrides)
     config.cache = str(tmp_path)

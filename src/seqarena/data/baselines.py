@@ -1,13 +1,18 @@
-"""What a run has to beat: the most frequent class, and a linear model over TF-IDF weighted words."""
+"""What a run has to beat: the most frequent class, a linear model over TF-IDF weighted words, a table of one column."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple, TypeAlias
+
+import pyarrow as pa
 
 from seqarena.errors import InputError
 
 Labelled: TypeAlias = tuple[Sequence[str], Sequence[str]]
 """Texts, and the label of each."""
+
+LOOKUP = "lookup_"
+"""Begins the name of a baseline that answers by the column whose name follows."""
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
 """Values of C (the inverse of the L2 penalty) tried on validation."""
@@ -20,17 +25,38 @@ class Baseline(NamedTuple):
     strength: float | None
 
 
-def predictions(name: str, train: Labelled, val: Labelled, texts: Sequence[str]) -> list[str]:
-    """What the baseline called `name` answers to each of `texts`."""
-    if name not in BASELINES:
-        raise InputError(f"data.baselines: {name!r} is not known; write {', '.join(BASELINES)}")
-    return BASELINES[name](train, val, texts)
+def predictions(name: str, train: pa.Table, val: pa.Table, test: pa.Table) -> list[str]:
+    """What the baseline called `name` answers to each row of `test`. InputError: no such baseline, no such column."""
+    labels = train["label"].to_pylist()
+    if name == "majority":
+        return [majority(labels)] * len(test)
+    if name == "tfidf":
+        return tfidf(_labelled(train), _labelled(val), test["text"].to_pylist()).predictions
+    key = name.removeprefix(LOOKUP)
+    if key == name:
+        raise InputError(f"data.baselines: {name!r} is not known; write majority, tfidf or {LOOKUP}<a column>")
+    if key not in train.column_names:
+        raise InputError(f"data.baselines: {name} needs a column {key}; there are {', '.join(train.column_names)}")
+    return lookup(train[key].to_pylist(), labels, test[key].to_pylist())
+
+
+def _labelled(table: pa.Table) -> Labelled:
+    return table["text"].to_pylist(), table["label"].to_pylist()
 
 
 def majority(labels: Sequence[str]) -> str:
     """The most frequent label, the first in alphabetical order among equals; at least one is needed."""
     counts = Counter(labels)
     return min(counts, key=lambda label: (-counts[label], label))
+
+
+def lookup(known: Sequence[Hashable], labels: Sequence[str], keys: Sequence[Hashable]) -> list[str]:
+    """The most frequent label of each of `keys` among the `known` ones; the majority where it was never known."""
+    by_key = defaultdict(list)
+    for key, label in zip(known, labels, strict=True):
+        by_key[key].append(label)
+    table, other = {key: majority(found) for key, found in by_key.items()}, majority(labels)
+    return [table.get(key, other) for key in keys]
 
 
 def tfidf(train: Labelled, val: Labelled, texts: Sequence[str]) -> Baseline:
@@ -55,9 +81,3 @@ def tfidf(train: Labelled, val: Labelled, texts: Sequence[str]) -> Baseline:
     correct = [sum(a == b for a, b in zip(model.predict(unseen), val[1], strict=True)) for model in models]
     best = correct.index(max(correct))
     return Baseline(models[best].predict(words.transform(texts)).tolist(), STRENGTHS[best])
-
-
-BASELINES = {
-    "majority": lambda train, val, texts: [majority(train[1])] * len(texts),
-    "tfidf": lambda train, val, texts: tfidf(train, val, texts).predictions,
-}

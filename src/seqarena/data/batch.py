@@ -52,4 +52,31 @@ class TranslationBatch(NamedTuple):
         return len(self.id_B)
 
 
-Batch = ClassificationBatch | TranslationBatch
+class TaggingBatch(NamedTuple):
+    """Texts with labels at some of their tokens, the queries: the token at `place_Q` of text `row_Q` has `label_Q`.
+
+    `id_Q` numbers the queries over the split. `tokens` counts real tokens, `positions` those and the padding.
+    """
+
+    id_B: Tensor
+    source_BS: Tensor
+    mask_BS: Tensor
+    id_Q: Tensor
+    row_Q: Tensor
+    place_Q: Tensor
+    label_Q: Tensor
+    tokens: int
+    positions: int
+
+    @property
+    def examples(self) -> int:
+        """How many texts there are."""
+        return len(self.id_B)
+
+    @property
+    def targets(self) -> int:
+        """What the loss is a mean over: queries."""
+        return len(self.label_Q)
+
+
+Batch = ClassificationBatch | TranslationBatch | TaggingBatch

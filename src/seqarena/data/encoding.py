@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from seqarena.data import tables
 from seqarena.data.gathering import SIDES
+from seqarena.data.queries import check_aligned, tags
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.errors import InputError
 
@@ -25,25 +26,41 @@ _worker: "Encoder"
 
 
 class Encoder:
-    """Adds `source_ids`, `target_ids` or `class`, and `length` (source tokens) to batches of raw rows."""
+    """Adds ids and `length` (source tokens) to batches of raw rows.
+
+    The ids are `source_ids`, then `target_ids` (translation), `class` (classification), or `places` and `classes` of
+    the labelled tokens (tagging).
+    """
 
     def __init__(self, task: str, vocabulary: Vocabulary) -> None:
         self._sides, self._vocabulary = SIDES[task], vocabulary
-        self._translates = task == "translation"
+        self._second = {"classification": self._classes, "translation": self._targets, "tagging": self._tags}[task]
         self._class = {label: place for place, label in enumerate(vocabulary.labels)}
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with its ids."""
-        first, second = (batch[name].to_pylist() for name in self._sides)
-        source = id_lists(self._vocabulary.source.encode(first))
+        source = id_lists(self._vocabulary.source.encode(batch[self._sides[0]].to_pylist()))
+        lengths_N = np.diff(source.offsets.to_numpy()).astype(np.int64)
         columns = {name: batch[name] for name in batch.schema.names} | {"source_ids": source}
-        if self._translates:
-            target = self._vocabulary.target or self._vocabulary.source
-            columns["target_ids"] = id_lists(target.encode(second))
-        else:
-            columns["class"] = pa.array([self._class[label] for label in second], pa.int32())
-        columns["length"] = pa.array(np.diff(source.offsets.to_numpy()).astype(np.int64))
-        return pa.RecordBatch.from_pydict(columns)
+        columns |= self._second(batch, lengths_N.tolist())
+        return pa.RecordBatch.from_pydict(columns | {"length": pa.array(lengths_N)})
+
+    def _classes(self, batch: pa.RecordBatch, lengths: list[int]) -> dict[str, pa.Array]:
+        return {"class": pa.array([self._class[label] for label in batch["label"].to_pylist()], pa.int32())}
+
+    def _targets(self, batch: pa.RecordBatch, lengths: list[int]) -> dict[str, pa.Array]:
+        target = self._vocabulary.target or self._vocabulary.source
+        return {"target_ids": id_lists(target.encode(batch["target"].to_pylist()))}
+
+    def _tags(self, batch: pa.RecordBatch, lengths: list[int]) -> dict[str, pa.Array]:
+        rows = batch.to_pylist()
+        for row, length in zip(rows, lengths, strict=True):
+            check_aligned(row, length)
+        found = [tags(row["labels"]) for row in rows]
+        return {
+            "places": id_lists([[place for place, _ in row] for row in found]),
+            "classes": id_lists([[self._class[label] for _, label in row] for row in found]),
+        }
 
 
 def id_lists(rows: list[list[int]]) -> pa.ListArray:

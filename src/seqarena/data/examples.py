@@ -1,13 +1,16 @@
 """Prepared examples of one split, memory-mapped, and how some of them become a batch."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from seqarena.data.batch import BEGIN, END, PAD, Batch, ClassificationBatch, TranslationBatch
+from seqarena.data.batch import BEGIN, END, PAD, Batch, ClassificationBatch, TaggingBatch, TranslationBatch
+from seqarena.errors import InputError
 
 
 class Ragged:
@@ -39,6 +42,23 @@ def reading_mask(rows: list[np.ndarray], width: int) -> Tensor:
     return torch.arange(width)[None, :] < lengths_B[:, None]
 
 
+class Tags(NamedTuple):
+    """The labelled tokens of each text: their places, their classes, and the number of the first among all queries."""
+
+    places: Ragged
+    classes: Ragged
+    first_N: np.ndarray
+
+    @classmethod
+    def of(cls, table: pa.Table, limit: int | None) -> "Tags":
+        """Those of prepared texts. InputError: one of them lies behind the `limit` tokens that are read."""
+        places = Ragged(table["places"])
+        last = pc.max(pc.list_flatten(table["places"])).as_py()
+        if limit is not None and last is not None and last >= limit:
+            raise InputError(f"data.max_length={limit} would cut off labels: write {last + 1} or more, or null")
+        return cls(places, Ragged(table["classes"]), np.cumsum([0, *places.lengths_N]))
+
+
 class Examples:
     """One split. Indexing with a list of indices gives their batch; `table` holds the raw columns."""
 
@@ -47,7 +67,9 @@ class Examples:
         self.source = Ragged(self.table["source_ids"])
         self.target = Ragged(self.table["target_ids"]) if "target_ids" in self.table.column_names else None
         self.classes_N = self.table["class"].to_numpy() if "class" in self.table.column_names else None
-        """The class of each text, by number; None where there are pairs."""
+        """The class of each text, by number; None where a text has no class of its own."""
+        self.tags = Tags.of(self.table, max_length) if "places" in self.table.column_names else None
+        """The labelled tokens; None where texts are not tagged."""
         self._max_length = max_length
 
     def __len__(self) -> int:
@@ -73,8 +95,29 @@ class Examples:
         """Their batch, with these source ids."""
         if self.target is not None:
             return translation_batch(indices, sources, [self.target[i] for i in indices])
+        if self.tags is not None:
+            places, classes, first_N = self.tags
+            labelled = [places[i] for i in indices], [classes[i] for i in indices]
+            return tagging_batch(indices, sources, *labelled, first_N[indices])
         labels_B = torch.from_numpy(self.classes_N[indices].astype(np.int64))  # type: ignore[index]
         return classification_batch(indices, sources, labels_B)
+
+
+def tagging_batch(
+    indices: list[int], rows: list[np.ndarray], places: list[np.ndarray], classes: list[np.ndarray], first_B: np.ndarray
+) -> TaggingBatch:
+    """Texts as ids, with places and classes of their labelled tokens, which are numbered from `first_B` on."""
+    source_BS = padded(rows)
+    tokens = sum(len(row) for row in rows)
+    mask_BS = reading_mask(rows, source_BS.shape[1])
+    id_Q = _flat([np.arange(first, first + len(row)) for first, row in zip(first_B, places, strict=True)])
+    row_Q = _flat([np.full(len(row), place) for place, row in enumerate(places)])
+    queries = id_Q, row_Q, _flat(places), _flat(classes)
+    return TaggingBatch(torch.tensor(indices), source_BS, mask_BS, *queries, tokens, source_BS.numel())
+
+
+def _flat(rows: list[np.ndarray]) -> Tensor:
+    return torch.from_numpy(np.concatenate(rows).astype(np.int64))
 
 
 def classification_batch(indices: list[int], rows: list[np.ndarray], labels_B: Tensor) -> ClassificationBatch:

@@ -11,13 +11,21 @@ import pyarrow as pa
 
 from seqarena.data import tables
 from seqarena.data.ledger import Ledger
+from seqarena.data.queries import tags
 from seqarena.data.source import Row
 
 CHUNK = 10_000
 """Rows that are in memory at a time."""
 
-SIDES = {"classification": ("text", "label"), "translation": ("source", "target")}
+SIDES = {"classification": ("text", "label"), "translation": ("source", "target"), "tagging": ("text", "labels")}
 """What a row of each task must have."""
+
+
+def answers(task: str, told: str) -> list[str]:
+    """What the second side of a row asks for: a label, a target, or the labels of a text's tokens; nothing if empty."""
+    if task == "tagging":
+        return [label for _, label in tags(told)]
+    return [told] if told.strip() else []
 
 
 @dataclass(frozen=True)
@@ -34,18 +42,20 @@ class Gathered:
 def gather(
     rows: Iterable[Row], task: str, labels: set[str] | None, path: Path, advance: Callable[[int], None]
 ) -> Gathered:
-    """Count the rows and write those kept: none with an empty side, or with a label outside `labels` if given."""
+    """Count the rows and write those kept: none with an empty side, or with labels outside `labels` if given."""
     ledger, examples, texts = Ledger(), array("q"), array("q")
     first, second = SIDES[task]
 
     def kept() -> Iterator[Row]:
         for index, row in enumerate(rows):
             one, other = str(row[first]), str(row[second])
-            if not one.strip() or not other.strip():
+            asked = answers(task, other)
+            unknown = [] if labels is None else [label for label in asked if label not in labels]
+            if not one.strip() or not asked:
                 ledger.drop("empty")
-            elif labels is not None and other not in labels:
+            elif unknown:
                 ledger.drop("unknown_label")
-                ledger.unknown[other] += 1
+                ledger.unknown.update(unknown)
             else:
                 ledger.keep()
                 examples.append(hash((one, other)))

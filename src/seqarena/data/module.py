@@ -14,10 +14,12 @@ import torch
 from torch.utils.data import DataLoader
 
 from seqarena.data.augmentation import Noise, Reading
+from seqarena.data.batch import Batch
 from seqarena.data.batching import TokenBatches
 from seqarena.data.buckets import check_buckets
 from seqarena.data.examples import Examples
 from seqarena.data.preparation import Preparation, prepare, prepare_test
+from seqarena.data.queries import items
 from seqarena.data.source import SPLITS, Row, Source
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.errors import InputError
@@ -54,21 +56,23 @@ class BatchOptions:
                 "write one of them"
             )
 
-    def refuse_pairs(self) -> None:
-        """InputError if classes are asked for, of which pairs have none."""
+    def refuse_unfit(self, examples: Examples) -> None:
+        """InputError if texts are to have classes that have none, or labelled tokens are to change their places."""
         for option, chosen in (
             ("sampling=oversample", self.sampling == "oversample"),
             ("class_weights=true", self.class_weights),
         ):
-            if chosen:
-                raise InputError(f"data.{option} needs classes, of which a translation has none: leave it out")
+            if chosen and examples.classes_N is None:
+                raise InputError(f"data.{option} needs a class for each text, as a classification has: leave it out")
+        if self.word_swap and examples.tags is not None:
+            raise InputError(f"data.word_swap={self.word_swap} would move tokens away from their labels: leave it out")
 
 
 def loader(examples: Examples, options: BatchOptions, seed: int | None, rank: int, ranks: int) -> DataLoader:
     """Batches of `examples` for one rank: for training with a `seed`; without one as they are, in plan order."""
     training = seed is not None
-    if training and examples.classes_N is None:
-        options.refuse_pairs()
+    if training:
+        options.refuse_unfit(examples)
     classes_N = examples.classes_N if training and options.sampling == "oversample" else None
     lengths_N = examples.lengths()
     if training and not options.bucketing:
@@ -132,6 +136,14 @@ class DataModule(L.LightningDataModule):
     def table(self, split: str) -> pa.Table:
         """The raw columns of a split: id, length, texts, labels, strata, baselines."""
         return self._splits[split].table
+
+    def single(self, split: str, index: int) -> Batch:
+        """One example of a split as a batch."""
+        return self._splits[split][[index]]
+
+    def items(self, split: str) -> pa.Table:
+        """What is scored of a split, one a row: its examples, or the queries in them."""
+        return items(self.table(split), self.buckets)
 
     def longest(self, split: str) -> int:
         """The most positions that any example of a split takes up."""
@@ -209,6 +221,10 @@ class TestSet(L.LightningDataModule):
     def table(self, split: str) -> pa.Table:
         """The raw columns."""
         return self._examples.table
+
+    def items(self, split: str) -> pa.Table:
+        """What is scored, one a row: the examples, or the queries in them."""
+        return items(self.table(split), self.buckets)
 
     def test_dataloader(self) -> DataLoader:
         """Each example once."""

@@ -18,6 +18,7 @@ from seqarena.data.encoding import encode
 from seqarena.data.filtering import Filters, filter_training, length_limit, lengths
 from seqarena.data.gathering import Gathered, gather
 from seqarena.data.ledger import Ledger
+from seqarena.data.queries import by_row, items
 from seqarena.data.source import SPLITS, Row, Source
 from seqarena.data.splits import Splits
 from seqarena.data.survey import edges, survey
@@ -41,6 +42,17 @@ class Preparation:
     filters: Filters
     seed: int
     baselines: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.task != "tagging":
+            return
+        if self.tokenizer.kind != "word":
+            raise InputError(
+                f"data.tokenizer.kind={self.tokenizer.kind}: labels belong to words, so in a tagging each is a token: "
+                "write data.tokenizer.kind=word"
+            )
+        if "tfidf" in self.baselines:
+            raise InputError("data.baselines: tfidf labels whole texts, not their tokens: write [majority]")
 
     def key(self, source: Source) -> str:
         """The name of the cache entry."""
@@ -100,7 +112,7 @@ def _make(source: Source, how: Preparation, folder: Path, processes: int, watch:
     vocabulary = fit(how.task, how.tokenizer, raw / "train.arrow")
     for split in ("val", "test"):
         watch.stage(f"reading {split}")
-        labels = set(vocabulary.labels) if how.task == "classification" else None
+        labels = set(vocabulary.labels) if how.task != "translation" else None
         gathered[split] = gather(splits.rows(split), how.task, labels, raw / f"{split}.arrow", watch.advance)
     for split in SPLITS:
         watch.stage(f"tokenizing {split}", gathered[split].ledger.kept)
@@ -137,7 +149,7 @@ def _limit(
     path = folder / "train.arrow"
     limit = length_limit(how.filters, lengths(tables.opened(path)))
     gathered["train"] = filter_training(how.filters, limit, gathered["train"], path)
-    if limit is not None and how.task == "classification":
+    if limit is not None and how.task != "translation":
         for split in SPLITS:
             long = int((lengths(tables.opened(folder / f"{split}.arrow")) > limit).sum())
             if long:
@@ -148,12 +160,12 @@ def _limit(
 def _add_baselines(names: Iterable[str], folder: Path) -> None:
     """Columns of val and test with what each baseline answers there, having seen what a model may see."""
     splits = {split: tables.opened(folder / f"{split}.arrow") for split in SPLITS}
-    labelled = {split: (table["text"].to_pylist(), table["label"].to_pylist()) for split, table in splits.items()}
+    asked = {split: items(table, ()) for split, table in splits.items()}
     for split in ("val", "test"):
         table = splits[split]
         for name in names:
-            answers = predictions(name, labelled["train"], labelled["val"], labelled[split][0])
-            table = table.append_column(name, pa.array(answers, pa.string()))
+            answers = predictions(name, asked["train"], asked["val"], asked[split])
+            table = table.append_column(name, pa.array(by_row(table, answers), pa.string()))
         tables.write(table.to_batches(), table.schema, folder / f"{split}.arrow")
 
 
@@ -169,7 +181,7 @@ def _refuse_same(folder: Path) -> None:
 def prepare_test(rows: Iterable[Row], task: str, vocabulary: Vocabulary, path: Path) -> Ledger:
     """Write one set of rows, prepared with a vocabulary that is fixed already."""
     raw = path.with_suffix(".raw")
-    labels = set(vocabulary.labels) if task == "classification" else None
+    labels = set(vocabulary.labels) if task != "translation" else None
     found = gather(rows, task, labels, raw, lambda count: None)
     encode(raw, task, vocabulary, path, 1, lambda count: None)
     raw.unlink()

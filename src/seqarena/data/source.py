@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol, TypeAlias
 
 Row: TypeAlias = Mapping[str, str | int]
-"""One raw example: `text` and `label` (classification) or `source` and `target` (translation), all strings,
-then the source's strata (integers) and shortcuts (strings) by their names."""
+"""One raw example: `text` and `label` (classification), `source` and `target` (translation) or `text` and `labels`
+(tagging: see `seqarena.data.queries`), all strings, then the source's strata (integers) and shortcuts (strings) by
+their names; in tagging these may be strings with one entry a label."""
 
 SPLITS = ("train", "val", "test")
 

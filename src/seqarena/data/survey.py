@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seqarena.data import tables
 from seqarena.data.batch import UNKNOWN
 from seqarena.data.gathering import Gathered
+from seqarena.data.queries import integers
 from seqarena.data.source import SPLITS
 from seqarena.data.vocabulary import Vocabulary
 
@@ -37,7 +39,8 @@ def survey(folder: Path, gathered: Mapping[str, Gathered], vocabulary: Vocabular
         found["lengths"]["target"] = histogram(targets)
     else:
         found["classes"] = {name: class_balance(table, vocabulary.labels) for name, table in splits.items()}
-        found["suspects"] = suspects(splits["train"], gathered["train"].texts_N)
+        if "class" in splits["train"].column_names:
+            found["suspects"] = suspects(splits["train"], gathered["train"].texts_N)
     found["unknown_share"] = {name: unknown_share(table) for name, table in splits.items()}
     found["cut_share"] = {name: cut_share(_lengths(table), vocabulary.max_length) for name, table in splits.items()}
     found["overlap"] = overlap({name: one.texts_N for name, one in gathered.items()})
@@ -71,8 +74,10 @@ def histogram(lengths: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 def class_balance(table: pa.Table, labels: list[str]) -> dict[str, int]:
-    """How many examples each label has."""
-    counts = np.bincount(table["class"].to_numpy(), minlength=len(labels))
+    """How many examples, or queries in them, each label has."""
+    one_each = "class" in table.column_names
+    classes = table["class"] if one_each else pc.list_flatten(table["classes"])
+    counts = np.bincount(classes.to_numpy(), minlength=len(labels))
     return dict(zip(labels, counts.tolist(), strict=True))
 
 
@@ -117,7 +122,7 @@ def edges(table: pa.Table, strata: tuple[str, ...]) -> dict[str, list[int]]:
     """Lower edges for each stratum: its values where they are few, else tenths of the training examples."""
     found = {}
     for axis in strata:
-        values_N = table[axis].to_numpy()
+        values_N = integers(table[axis])
         distinct = np.unique(values_N)
         tenths = np.unique(np.percentile(values_N, np.arange(0, 100, 10), method="lower"))
         found[axis] = [int(edge) for edge in (distinct if len(distinct) <= FEW else tenths)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from seqarena.data import tables
-from seqarena.data.gathering import SIDES
+from seqarena.data.gathering import SIDES, answers
 from seqarena.data.tokenizer import Tokenizer, TokenizerOptions, train
 from seqarena.errors import InputError
 
@@ -69,8 +69,9 @@ def digest(text: str) -> str:
 def fit(task: str, options: TokenizerOptions, raw: Path) -> Vocabulary:
     """Tokenizers and labels, from the gathered training rows alone."""
     first, second = SIDES[task]
-    if task == "classification":
-        return Vocabulary(train(options, Texts(raw, first)), None, _labels(raw))
+    if task != "translation":
+        labels = {label for told in Texts(raw, second) for label in answers(task, told)}
+        return Vocabulary(train(options, Texts(raw, first)), None, _ordered(task, labels))
     if options.joint:
         tokenizer = train(options, Texts(raw, first, second))
         return Vocabulary(tokenizer, tokenizer, [])
@@ -89,11 +90,10 @@ class Texts:
                 yield from batch[side].to_pylist()
 
 
-def _labels(raw: Path) -> list[str]:
-    labels = sorted(set(Texts(raw, "label")))
+def _ordered(task: str, labels: set[str]) -> list[str]:
     if len(labels) < 2:
         raise InputError(
-            f"the training split knows one label only, {labels[0]!r}: a classification needs two; is data.label= the "
+            f"the training split knows one label only, {labels.pop()!r}: a {task} needs two; is data.label= the "
             "right column?"
         )
-    return labels
+    return sorted(labels)

@@ -1,4 +1,4 @@
-"""What both tasks share: exact gradients over uneven batches, optimizer and schedule, evaluation over a whole split."""
+"""What all tasks share: exact gradients over uneven batches, optimizer and schedule, evaluation over a whole split."""
 
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -28,22 +28,23 @@ ENDLESS = 10**9
 
 
 class Answer(NamedTuple):
-    """A label with the probability of every label, or a translation with none."""
+    """A label with the probability of every label; or a translation, or a label a token, with none."""
 
     text: str
     probabilities: dict[str, float]
 
 
 Finding = dict[str, list[Any]]
-"""Results of a batch by column, `id` among them: one entry an example."""
+"""Results of a batch by column, `id` among them: one entry an example, in tagging one a query."""
 
 
 class SequenceTask(L.LightningModule, Generic[B]):
     """Training and evaluation that know neither the architecture nor the loss.
 
     A subclass gives `loss` (the sum over a batch, and how many tokens or examples it sums), `examine` (one finding an
-    example) and `score` (metrics of findings joined with the data). Gradients are those of the sum of all losses over
-    the count of all tokens (or examples) of the step, whatever the batches, the accumulation and the number of ranks.
+    example, in tagging one a query) and `score` (metrics of findings joined with the data). Gradients are those of the
+    sum of all losses over the count of all tokens (or examples) of the step, whatever the batches, the accumulation and
+    the number of ranks.
     """
 
     monitor: str
@@ -71,11 +72,13 @@ class SequenceTask(L.LightningModule, Generic[B]):
         self._resumed: dict[str, Any] | None = None
         self._findings: list[Finding] = []
         self._targets = 0
+        self._recent: list[tuple[Tensor, Tensor]] = []
+        """Mean loss and ids of each batch since the last look at the loss; they stay on the device until then."""
         self._loss_since: Tensor | float = 0.0
         self._targets_since = self._logged = 0
 
     def loss(self, batch: B) -> Tensor:
-        """Sum of the losses of `batch.targets` tokens or examples."""
+        """Sum of the losses of `batch.targets` tokens, examples or queries."""
         raise NotImplementedError
 
     def examine(self, batch: B) -> Finding:
@@ -95,6 +98,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
         total = self.loss(batch)
         self._targets += batch.targets
         self._loss_since = self._loss_since + total.detach()
+        self._recent.append((total.detach() / batch.targets, batch.id_B))
         self._targets_since += batch.targets
         return total / LOSS_UNIT * self.trainer.accumulate_grad_batches
 
@@ -123,6 +127,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
         rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
         self.logger_metrics({"train/loss": loss, "train/lr": rate})
         self._require_sane("train/loss")
+        self._recent.clear()
 
     def logger_metrics(self, metrics: dict[str, float]) -> None:
         """Send metrics to every logger, on the axis of optimizer steps."""
@@ -134,7 +139,8 @@ class SequenceTask(L.LightningModule, Generic[B]):
         if not self.logged[key] < LOST:  # also false for NaN
             raise Diverged(
                 f"training has diverged: {key} is {self.logged[key]} at step {self.trainer.global_step}; "
-                "try a smaller model.lr, a longer schedule.warmup or a smaller trainer.clip"
+                "try a smaller model.lr, a longer schedule.warmup or a smaller trainer.clip",
+                next((ids_B.tolist() for mean, ids_B in self._recent if not mean < LOST), []),
             )
 
     def validation_step(self, batch: B, batch_index: int) -> None:
