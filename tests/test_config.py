@@ -15,7 +15,7 @@ from seqarena.limits import plain
 from seqarena.runs import build_data, build_task
 
 ROOT = Path(__file__).parents[1]
-GROUPS = ("model", "data", "optim", "schedule", "trainer", "logger", "budget", "recipe")
+GROUPS = ("model", "data", "optim", "schedule", "trainer", "logger", "budget", "probe", "recipe")
 os.environ["SEQARENA_ROOT"] = str(ROOT)
 
 

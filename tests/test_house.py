@@ -17,9 +17,16 @@ ALLOWED = {  # room -> what it may import beside the standard library and itself
         "seqarena.errors",
     ),
     "evaluation": ("pyarrow",),
+    "reach": ("numpy",),
+    "extrapolation": ("numpy", "pyarrow", "seqarena.evaluation", "seqarena.reach"),
+    "probing": (
+        "torch", "numpy", "plotly", "seqarena.errors", "seqarena.evaluation", "seqarena.reach",
+        "seqarena.models.attention",
+    ),
     "compare": (
         "numpy", "scipy", "pyarrow", "rich", "jinja2", "markupsafe", "plotly", "sacrebleu",
-        "seqarena.errors", "seqarena.record", "seqarena.evaluation", "seqarena.sweep",
+        "wandb", "wandb_workspaces",
+        "seqarena.errors", "seqarena.record", "seqarena.evaluation", "seqarena.sweep", "seqarena.wandb_run",
     ),
     "record": ("torch", "seqarena.errors", "seqarena.evaluation"),
     "tasks": (

@@ -7,11 +7,12 @@ from omegaconf import DictConfig
 
 from seqarena.budget.account import check_kind
 from seqarena.budget.clock import check_schedule
-from seqarena.building import build
+from seqarena.building import build, filled
 from seqarena.data.module import DataModule
 from seqarena.device import available_cores
 from seqarena.errors import InputError
 from seqarena.limits import check_limits
+from seqarena.probing.probes import ProbeOptions
 
 HALF = ("16-mixed", "16-true")
 PRECISIONS = ("32-true", "bf16-mixed", *HALF, "bf16-true", "64-true")
@@ -30,6 +31,7 @@ def check_config(config: DictConfig) -> None:
     if config.budget.kind != "time":
         _check_length(how)
     _check_optimizer(config)
+    _check_probes(config)
     if config.task.name == "translation" and "decoder" not in config.model:
         raise InputError(
             f"model={config.model.name} has no decoder, so it cannot translate, as data={config.data.name} asks"
@@ -67,6 +69,11 @@ def _check_optimizer(config: DictConfig) -> None:
         make_schedule(make_optimizer([torch.nn.Parameter(torch.zeros(1))]), total_steps=100)
     except (TypeError, ValueError) as error:
         raise InputError(f"optim or schedule: {error}") from error
+
+
+def _check_probes(config: DictConfig) -> None:
+    if filled(ProbeOptions, config.probe, "probe").kinds and config.trainer.strategy == "fsdp":
+        raise InputError("probe: trainer.strategy=fsdp holds no whole model to look at: write probe=none, or ddp")
 
 
 def _check_devices(how: DictConfig) -> None:

@@ -24,7 +24,7 @@ SCHEMA = 1
 FILE = "record.json"
 STATUSES = ("running", "done", "failed", "diverged", "interrupted")
 PACKAGES = ("seqarena", "torch", "lightning", "hydra-core", "datasets", "tokenizers", "sacrebleu", "numpy", "wandb")
-PLACES = ("cache", "logger", "lr_find", "report", "sweep", "jobs", "retry", "fail_fast", "time_limit")
+PLACES = ("cache", "logger", "lr_find", "report", "replay", "probe", "sweep", "jobs", "retry", "fail_fast", "time_limit")
 """Parts of a config that say where a run is kept and who watches it; they are not part of its hash."""
 
 _SECRET = re.compile(r"(^|[._-])(api_?key|key|token|password|passwd|secret|credentials?)$", re.IGNORECASE)
@@ -56,9 +56,14 @@ class Record:
     started: str
     finished: str | None = None
     status: str = "running"
-    error: dict[str, str] | None = None
+    error: dict[str, Any] | None = None
+    """`type` and `message`; of a divergence also `examples`, the ids of the first batch with such a loss."""
     metrics: dict[str, float] = field(default_factory=dict)
     strata: dict[str, Buckets] = field(default_factory=dict)
+    reach: dict[str, Any] = field(default_factory=dict)
+    """By axis of a classification's test: `effective_length`, `half_life` (extrapolation.py)."""
+    probes: dict[str, Any] = field(default_factory=dict)
+    """At `start` and `end`, by probe: `numbers`, and `curves` by `axis` (probing/finding.py)."""
     per_class: Buckets | None = None
     confusion: dict[str, Any] | None = None
     signature: dict[str, str] = field(default_factory=dict)

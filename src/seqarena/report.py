@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -21,6 +22,9 @@ def show(record: Record, folder: Path, console: Console | None = None) -> None:
     """Print the tables of a finished run, at most 100 columns wide."""
     console = console or Console()
     _show_scores(f"{record.model} on {record.data}, seed {record.seed}", record.metrics, record.strata, console)
+    for table in (reach(record.reach), probes(record.probes)):
+        if table.row_count:
+            console.print(table)
     console.print(costs(record))
     console.print(f"[dim]record[/]  {escape(relative(folder))}", soft_wrap=True)
     console.print(f'[dim]use it[/]  python predict.py run={escape(relative(folder))} text="..."', soft_wrap=True)
@@ -65,7 +69,7 @@ def scores(metrics: dict[str, float]) -> Table:
     splits = [split for split in SPLITS if any(key.startswith(f"{split}/") for key in metrics)]
     for split in splits:
         table.add_column(SPLITS[split], justify="right")
-    names = list(dict.fromkeys(key.split("/", 1)[1] for key in metrics))
+    names = list(dict.fromkeys(key.split("/", 1)[1] for key in metrics if key.split("/")[0] in SPLITS))
     beside = [name for name in names if name.rpartition("/")[2].startswith(BESIDE)]
     for name in names:
         if name not in beside:
@@ -96,6 +100,39 @@ def by_axis(axis: str, buckets: Buckets) -> Table:
     return table
 
 
+def reach(found: Mapping[str, Any]) -> Table:
+    """Of each axis of the test that was learned anything along: effective length and half-life."""
+    table = _table("how far it reaches", "axis")
+    table.add_column("within 5 points of the nearest up to", justify="right")
+    table.add_column("half of the gain over chance gone at", justify="right")
+    for axis, one in found.items():
+        if one["effective_length"] is not None:
+            table.add_row(escape(axis), interval(one["effective_length"]), interval(one["half_life"]))
+    return table
+
+
+def probes(found: Mapping[str, Any]) -> Table:
+    """Each number of the probes, before and after training."""
+    moments = {when: _numbers(probe) for when, probe in found.items()}
+    table = _table("probes", "on validation examples")
+    for when in moments:
+        table.add_column(f"at the {when}", justify="right")
+    for name in dict.fromkeys(name for numbers in moments.values() for name in numbers):
+        cells = (numbers.get(name) for numbers in moments.values())
+        table.add_row(name.replace("_", " "), *("" if one is None else interval(one) for one in cells))
+    return table
+
+
+def _numbers(probe: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: one for finding in probe.values() for name, one in finding["numbers"].items()}
+
+
+def interval(found: Mapping[str, Any]) -> str:
+    """A value and the limits of its interval; a + behind a distance that lies beyond all that were looked at."""
+    value, low, high = (number(found[name]) for name in ("value", "low", "high"))
+    return f"{value}{'' if found['reached'] else '+'} ({low} to {high})"
+
+
 def costs(record: Record) -> Table:
     """Size, speed, arithmetic, memory and time."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -107,6 +144,8 @@ def costs(record: Record) -> Table:
     table.add_row("speed", _speed(speed) if measured else "not measured: the run was no longer than its warm-up")
     if "decode_tokens_per_s" in speed:
         table.add_row("search", f"{speed['decode_tokens_per_s']:,.0f} tokens/s")
+    if "latency_ms" in speed:
+        table.add_row("latency", f"{speed['latency_ms']:.3g} ms for one text alone")
     forward, total = record.flops["per_token_forward"], record.flops["training_total"]
     table.add_row("arithmetic", f"{si(forward)}FLOP a token forward, {si(total)}FLOP in training")
     if record.budget:

@@ -13,13 +13,16 @@ from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig
 from rich.console import Console
 
-from seqarena import report
+from seqarena import mishaps, report
 from seqarena.budget.account import settled
 from seqarena.budget.clock import TimeLimit
 from seqarena.budget.trials import drawn
+from seqarena.building import filled
 from seqarena.callbacks.averaging import LastWeights
+from seqarena.callbacks.latency import Latency
 from seqarena.callbacks.loggers import loggers
 from seqarena.callbacks.mirror import Mirror
+from seqarena.callbacks.probes import Probes
 from seqarena.callbacks.progress import progress
 from seqarena.callbacks.recorder import Recorder, machine
 from seqarena.callbacks.resuming import ResumePoints, point
@@ -27,9 +30,11 @@ from seqarena.callbacks.throughput import Throughput
 from seqarena.data.module import DataModule
 from seqarena.device import prepare_cpu
 from seqarena.errors import InputError
+from seqarena.extrapolation import reaches
 from seqarena.flops import average_batch, flops_per_token, parameters
 from seqarena.limits import plain
 from seqarena.preflight import check_config, check_data
+from seqarena.probing.probes import ProbeOptions
 from seqarena.quiet import quiet
 from seqarena.ranks import is_first
 from seqarena.rate_finder import PAGE, Losses, find, sweep_config
@@ -112,7 +117,8 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
     quiet()
     before = earlier(folder, plain(config))
     record = begin(folder, plain(config), overrides, Path(os.environ["SEQARENA_ROOT"]), machine())
-    with Recorder(folder, record, before) as recorder:
+    explained = mishaps.explained
+    with explained(config, folder), Recorder(folder, record, before) as recorder, explained(config, folder):
         config, record.budget, data, task = prepare(config)
         if record.budget:
             record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
@@ -121,10 +127,14 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
         throughput = Throughput(config.trainer.log_every, forward)
         recorder.describe(data, parameters(task), throughput)
         ends = [TimeLimit(config.budget.minutes, throughput, record.budget)] if config.budget.kind == "time" else []
+        wanted = filled(ProbeOptions, config.probe, "probe")
+        probes = [Probes(wanted, data, record, folder)] if wanted.kinds else []
         if is_first():
             report.announce(record, folder, Console())
         with loggers(record.config["logger"], folder, record) as watchers:
-            run(config, folder, data, task, [throughput, recorder, progress(Console()), *ends], watchers)
+            looks = [throughput, Latency(), recorder, *probes, progress(Console()), *ends]
+            run(config, folder, data, task, looks, watchers)
+            record.reach = reaches(task.evaluations["test"], data.buckets, config.seed)
             for mirror in watchers:
                 if isinstance(mirror, Mirror):
                     mirror.conclude(record, task.evaluations["test"])

@@ -4,10 +4,30 @@ Vaswani et al. 2017, "Attention Is All You Need", section 3.2. One function, `at
 explicit path (matrix products and softmax) on a CPU and torch's fused kernel elsewhere. Both give the same numbers.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import torch
 from torch import Tensor, nn
 
 from seqarena.models.dropout import dropout
+
+_kept: ContextVar[list[Tensor] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def listening() -> Iterator[list[Tensor]]:
+    """Within, each call of `attend` adds its weights (B, H, T, S) to the list, in order, before dropout.
+
+    Elsewhere none are kept, nor computed where the kernel does without them.
+    """
+    heard: list[Tensor] = []
+    token = _kept.set(heard)
+    try:
+        yield heard
+    finally:
+        _kept.reset(token)
 
 
 def attend(
@@ -23,8 +43,10 @@ def attend(
 
     `mask` is boolean, broadcastable to (B, H, T, S), True where attention is allowed; a query that may look nowhere
     gets zeros, in the backward pass too. `bias` is added to the scaled scores. `drop` is the rate of dropout on the
-    weights (pass 0 outside training).
+    weights (pass 0 outside training). The weights are kept for who is `listening`.
     """
+    if (kept := _kept.get()) is not None:
+        kept.append(attention_weights(query_BHTd, key_BHSd, mask, scale, bias).detach())
     if query_BHTd.device.type == "cpu":
         return _attend_explicitly(query_BHTd, key_BHSd, value_BHSd, mask, scale, drop, bias)
     return _attend_fused(query_BHTd, key_BHSd, value_BHSd, mask, scale, drop, bias)

@@ -1,0 +1,94 @@
+"""Where curves have fallen, on curves that are made up so that the answer is known."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from seqarena.evaluation import Evaluation
+from seqarena.extrapolation import FEWEST, reaches
+from seqarena.reach import Stratum, crossing, effective_length, half_life
+
+AT = np.array([0.0, 1, 2, 4, 8])
+
+
+@pytest.mark.parametrize(
+    ("curve", "level", "place", "reached"),
+    [
+        ([1.0, 0.8, 0.6, 0.4, 0.2], 0.5, 3.0, True),  # halfway between 2 and 4
+        ([1.0, 0.5, 0.9, 0.1, 0.1], 0.5, 1.0, True),  # the first time counts
+        ([1.0, 0.9, 0.9, 0.9, 0.9], 0.5, 8.0, False),
+        ([0.4, 0.9, 0.9, 0.9, 0.9], 0.5, 0.0, True),
+        ([1.0, np.nan, 0.0, 0.0, 0.0], 0.5, 2.0, True),
+    ],
+)
+def test_where_a_curve_comes_down_to_a_level(curve: list[float], level: float, place: float, reached: bool) -> None:
+    places, there = crossing(AT, np.array([curve]), np.array([level]))
+    assert (places[0], there[0]) == (pytest.approx(place), reached)
+
+
+def strata(*accuracies: float, n: int = 1000) -> list[Stratum]:
+    """At distances 4, 8, 16, 32 and so on."""
+    return [Stratum(str(4 << k), 4 << k, n, round(n * share)) for k, share in enumerate(accuracies)]
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "at", "reached"),
+    [
+        ((0.99, 0.97, 0.95, 0.70), 16, True),
+        ((0.99, 0.93, 0.99, 0.99), 4, True),  # what comes behind the first fall does not count
+        ((0.80, 0.80, 0.90, 0.76), 32, False),
+        ((0.90, 0.85, 0.85, 0.84), 16, True),  # five points are within five points
+    ],
+)
+def test_effective_length(accuracies: tuple[float, ...], at: float, reached: bool) -> None:
+    found = effective_length(strata(*accuracies), seed=1)
+    assert (found.value, found.reached) == (at, reached) and found.low <= at <= found.high
+
+
+def test_half_life_is_where_half_of_the_gain_over_chance_is_gone() -> None:
+    found = half_life(strata(1.0, 0.9, 0.7, 0.6), 0.5, seed=1)
+    assert found.value == pytest.approx(14) and found.reached  # 0.75 lies three quarters of the way from 8 to 16
+    assert 13 < found.low < 14 < found.high < 15
+    wide = half_life(strata(1.0, 0.9, 0.7, 0.6, n=40), 0.5, seed=1)
+    assert wide.high - wide.low > 3 * (found.high - found.low)
+    lasting = half_life(strata(1.0, 0.9, 0.85, 0.8), 0.5, seed=1)
+    assert (lasting.value, lasting.reached) == (32, False)
+
+
+def test_an_interval_holds_the_truth_as_often_as_it_says() -> None:
+    truth, rng, held = (0.95, 0.85, 0.65, 0.55), np.random.default_rng(7), 0
+    for draw in range(200):
+        drawn = [Stratum("", 4 << k, 200, int(rng.binomial(200, p))) for k, p in enumerate(truth)]
+        found = half_life(drawn, 0.5, draw)
+        held += found.low <= 8 + 8 * (0.85 - 0.725) / 0.2 <= found.high
+    assert 182 <= held <= 199
+
+
+def evaluation(accuracies: list[float], chance: float | None, n: int = 200) -> Evaluation:
+    distance = np.repeat([4, 9, 16], n)
+    correct = np.concatenate([np.arange(n) < round(n * share) for share in accuracies])
+    table = pa.table({"distance": distance, "few": np.zeros(3 * n, int), "correct": correct})
+    metrics = {} if chance is None else {"accuracy/baseline=majority": chance}
+    shown = {axis: [] for axis in ("distance", "few")}
+    return Evaluation("test", metrics, shown, table)  # type: ignore[arg-type]
+
+
+BUCKETS = {"distance": [4, 8, 16], "few": [0], "absent": [0]}
+
+
+def test_an_axis_is_read_off_the_examples_of_a_test() -> None:
+    found = reaches(evaluation([0.9, 0.9, 0.5], 0.5), BUCKETS, seed=1)
+    assert list(found) == ["distance"]
+    told = found["distance"]
+    assert told["effective_length"]["value"] == 9 and told["half_life"]["value"] == pytest.approx(12.5)
+    assert [one["bucket"] for one in told["buckets"]] == ["4-7", "8-15", "16+"] and told["chance"] == 0.5
+
+
+@pytest.mark.parametrize("chance", [None, 0.6])
+def test_who_learned_nothing_near_by_has_nothing_to_lose(chance: float | None) -> None:
+    told = reaches(evaluation([0.62, 0.5, 0.5], chance), BUCKETS, seed=1)["distance"]
+    assert told["effective_length"] is None and told["half_life"] is None
+
+
+def test_buckets_of_few_examples_are_left_out() -> None:
+    assert reaches(evaluation([0.9, 0.9, 0.5], 0.5, FEWEST - 1), BUCKETS, seed=1) == {}
