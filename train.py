@@ -35,6 +35,7 @@ def main(config: DictConfig) -> float | None:
     from seqarena.data_report import report_data
     from seqarena.errors import Diverged, MachineError
     from seqarena.models.contract import TooLong
+    from seqarena.replaying import replay
     from seqarena.training import find_rate, train
 
     folder = Path(hydra_config.runtime.output_dir)
@@ -43,6 +44,8 @@ def main(config: DictConfig) -> float | None:
             report_data(config, folder)
         elif config.lr_find:
             find_rate(config, folder)
+        elif config.replay is not None:
+            replay(config, folder, list(hydra_config.overrides.task))
         else:
             train(config, folder, list(hydra_config.overrides.task))
     return None

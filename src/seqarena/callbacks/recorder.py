@@ -97,6 +97,7 @@ class Recorder(L.Callback):
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """A resumed run measures again what came after its checkpoint."""
         self.record.machine["ranks"] = trainer.world_size
+        self.record.machine["repeatable"] = repeatable(pl_module.device.type, self.record.config)
         for logger in trainer.loggers:
             if isinstance(logger, History):
                 logger.rewind(trainer.global_step)
@@ -141,6 +142,17 @@ class Recorder(L.Callback):
     def _write(self) -> None:
         if self._writes:
             self.record.write(self._folder)
+
+
+def repeatable(device: str, config: dict[str, Any]) -> str:
+    """What the same run would come out as on the same machine: bitwise the same, or another draw of the same noise."""
+    if config.get("budget", {}).get("kind") == "time":
+        return "within seed noise: it ends by the clock"
+    if device == "cpu":
+        return "bitwise, on such a processor with as many threads"
+    if config["trainer"]["deterministic"]:
+        return f"bitwise, on such a {device} device"
+    return "within seed noise: trainer.deterministic=true asks for bitwise"
 
 
 def status_of(error: BaseException | None) -> str:
