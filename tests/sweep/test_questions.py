@@ -215,6 +215,7 @@ LSTM, RNN, GRU = {"model": "lstm"}, {"model": "rnn"}, {"model": "gru"}
         ({"metric": "val/accuracy/length=0-9"}, "a stratum is written test/<metric>/<axis>=<bucket>"),
         ({"metric": "test/accuracy/hops=1"}, "hops is no axis of the data: there are"),
         ({"metric": "test/accuracy/distance=5"}, "distance=5 is no bucket of it: there are under 4, 4-7,"),
+        ({"metric": "probe/gradient_half_life"}, r"fixed: probe/gradient_half_life is .* write probe: all"),
         ({"over": "seeds"}, "over: seeds is not in the grid: there are model, seed"),
         ({"grid__seed": []}, r"grid\.seed: \[\] must be a list with something in it"),
         ({"grid__seed": 1}, r"grid\.seed: 1 must be a list"),
@@ -323,7 +324,8 @@ def test_a_value_is_written_so_that_hydra_reads_it(value: Any) -> None:
 def test_the_list_of_metrics_is_that_of_a_record(extra: list[str], verb: Verb) -> None:
     options = [one for one in SMALL if one != "trainer=debug"]
     steps = ["trainer.accelerator=cpu", "trainer.max_epochs=null", "trainer.max_steps=7", "trainer.log_every=1"]
-    code, out, err = verb("train", *options, "model=textcnn", "hydra.run.dir=run", *steps, *extra)
+    probes = ("probe=all", "probe.examples=8")
+    code, out, err = verb("train", *options, "model=transformer", "hydra.run.dir=run", *steps, *probes, *extra)
     assert code == 0, out + err
     record = json.loads(Path("run/record.json").read_text(encoding="utf-8"))
     found = {key for key in record["metrics"] if "baseline=" not in key}

@@ -1,7 +1,7 @@
 """Which numbers a finished run's record holds, by task, and which way each of them is better.
 
 A key is `<split>/<metric>`, for the test also `test/<metric>/<axis>=<bucket>`, or `<group>/<measure>`, such as
-`speed/tokens_per_s`. Those that only runs of several processes have are not listed.
+`speed/tokens_per_s` or `probe/gradient_half_life`. Those that only runs of several processes have are not listed.
 """
 
 from collections.abc import Mapping
@@ -49,6 +49,22 @@ MEASURES: Mapping[str, Mapping[str, Better]] = {
 SEARCH: Mapping[str, Better] = {"decode_tokens_per_s": MORE}
 """Speed of a translation's test, beside that of its training."""
 
+PROBE = "probe"
+PROBES: Mapping[str, Better] = {
+    "gradient_half_life": MORE,
+    "gradient_zero_share": NEITHER,
+    "perturbation_half_life": MORE,
+    "attention_distance": NEITHER,
+    "attention_entropy": NEITHER,
+    "attention_climb": NEITHER,
+    "positional_heads": NEITHER,
+    "unshuffled_loss": LESS,
+    "permutation_loss": NEITHER,
+}
+"""What the probes find after training, where they run: of attention, where there is any."""
+LABEL_PROBES: Mapping[str, Better] = {"unshuffled_accuracy": MORE, "permutation_accuracy": NEITHER}
+"""Of tasks that choose among labels, beside those."""
+
 SPLITS = ("val", "test")
 
 
@@ -71,13 +87,15 @@ def measures(task: str, group: str) -> Mapping[str, Better]:
     """The numbers of a group in the record of a task's run, and which way each is better; none of an unknown group."""
     if group in SPLITS:
         return SCORES[task]
+    if group == PROBE:
+        return PROBES if "accuracy" not in SCORES[task] else {**PROBES, **LABEL_PROBES}
     found = MEASURES.get(group, {})
     return {**found, **SEARCH} if (task, group) == ("translation", "speed") else found
 
 
 def keys(task: str) -> list[str]:
     """All keys of a task but those by bucket."""
-    return [f"{group}/{name}" for group in (*SPLITS, *MEASURES) for name in measures(task, group)]
+    return [f"{group}/{name}" for group in (*SPLITS, *MEASURES, PROBE) for name in measures(task, group)]
 
 
 def parse(key: str, task: str) -> Metric:

@@ -14,6 +14,7 @@ from typing import Any
 from seqarena.errors import InputError
 from seqarena.sweep.axes import Axes, axes
 from seqarena.sweep.checking import check_metric, check_rules
+from seqarena.sweep.metrics import PROBE
 from seqarena.sweep.overrides import assignment, key_of, written
 from seqarena.sweep.reading import Place, items, load, mapping, nearest, options, text, values
 from seqarena.sweep.rules import Rule, parse
@@ -159,6 +160,15 @@ def _check(root: Path, place: Place, question: Question) -> None:
     check_metric(place.at("metric"), question.metric, known)
     for side in ("supported", "refuted"):
         check_rules(place.at("verdict").at(side), getattr(question, side), question.grid, question.over, known)
+    _check_probed(place, question)
+
+
+def _check_probed(place: Place, question: Question) -> None:
+    """What only probes measure is there only where they run."""
+    named = [question.metric, *(rule.metric for rule in (*question.supported, *question.refuted))]
+    asked = [key for key in named if key.startswith(f"{PROBE}/")]
+    if asked and not {"probe", "probe.kinds"} & {*question.fixed, *question.grid}:
+        raise place.at("fixed").error(f"{asked[0]} is measured by a probe, so it has to run: write probe: all")
 
 
 def _known(root: Path, place: Place, question: Question) -> list[Axes]:
