@@ -16,9 +16,9 @@ Bucket = dict[str, str | int | float]
 class Evaluation:
     """Results of one split. Metric names carry no prefix here; `keys()` gives them in the house's grammar.
 
-    `examples` has one row per example in input order: `id`, `length`, the strata, the raw text
+    `examples` has one row per example (in tagging, per query) in input order: `id`, `length`, the strata, the raw text
     (`text`, or `source` and `reference`), `label`/`reference`, `prediction`, and score statistics.
-    `confusion` (rows: true class, columns: predicted) and `per_class` are there for classification only,
+    `confusion` (rows: true class, columns: predicted) and `per_class` are there for classification and tagging only,
     `signature` for translation only. `speed` is what answering a test took, by one device.
     """
 
