@@ -16,6 +16,7 @@ from seqarena.compare.comparison import (
     GroupSummary,
     PairSummary,
     Part,
+    Reach,
     RuleOutcome,
     Run,
     Score,
@@ -77,6 +78,7 @@ def block(root: Path, models: Sequence[str], task: str, text: str) -> Block:
         strata={axis: _strata(models, means, axis) for axis in ("distance", "length")},
         trends={"length": {model: Score(-0.1, -0.2, -0.05, 200, 3) for model in models}},
         curves=[_curve(run, mean) for run, mean in zip(runs, [one for one in means for _ in SEEDS], strict=True)],
+        reach={model: _reach(place) for place, model in enumerate(models)} if task == "classification" else {},
         baselines={"majority": 0.5, text: 0.4},
         conditions={"data": text},
         signature={},
@@ -88,6 +90,16 @@ def block(root: Path, models: Sequence[str], task: str, text: str) -> Block:
         },
         notes=[text],
     )
+
+
+def _reach(place: int) -> Reach:
+    """Gradients that fall by distance, the faster the later the model; beyond 8 tokens the last one has none."""
+    falling = {float(at): [(0.9 - 0.2 * place) ** at * (1 + 0.1 * seed) for seed in SEEDS] for at in (0, 2, 4, 8, 16)}
+    if place:
+        falling[16.0] = [0.0 for _ in SEEDS]
+    lost = {float(at): [0.2 / (1 + at + seed) for seed in SEEDS] for at in (0, 4, 16)}
+    numbers = {"distance": {"effective_length": [(20.0, True), (30.0, False), (25.0, True)], "half_life": []}}
+    return Reach({"gradient_share": falling, "permutation_accuracy": lost}, numbers)
 
 
 def _score(value: float, half: float = 0.02) -> Score:

@@ -200,7 +200,7 @@ def test_the_page_works(chromium: Browser, plain: Path) -> None:
     plots = chromium.run(
         "[...document.querySelectorAll('.canvas')].map(c => c.querySelectorAll('.trace, .scatterlayer path').length)"
     )
-    assert len(plots) == 3 and min(plots) > 0
+    assert len(plots) == 4 and min(plots) > 0
     assert column(chromium, ".name") == ["lstm", "transformer", "rnn"]
     press(chromium, '[data-sort="mean"]')
     assert column(chromium, ".name") == ["rnn", "transformer", "lstm"]
@@ -219,6 +219,20 @@ def test_the_page_works(chromium: Browser, plain: Path) -> None:
     press(chromium, '.chip[data-model="g0"]')
     assert chromium.run("document.querySelector('.board tr.dim').dataset.model") == "g0"
     assert "hide=g0" in chromium.run("location.hash") and "baseline=g2" in chromium.run("location.hash")
+    assert chromium.errors == []
+
+
+def test_reach_is_drawn_with_its_numbers(chromium: Browser, plain: Path) -> None:
+    chromium.open(plain)
+    title = "document.querySelector('#fig-reach .plot-title').textContent"
+    assert chromium.run(title) == "Gradient, as a share of that at the end"
+    press(chromium, '#fig-reach [data-act="table"]')
+    rows = "[...document.querySelectorAll('#fig-reach tbody tr')].map(r => r.textContent)"
+    assert [row[:2] for row in chromium.run(rows)] == ["01", "20", "40", "80", "16"]
+    assert chromium.run(rows)[-1].endswith("0 (0 to 0)")
+    change(chromium, "#curve", "permutation_accuracy")
+    assert "Accuracy lost" in chromium.run(title) and "curve=permutation_accuracy" in chromium.run("location.hash")
+    assert "25+ (20 to 30)" in chromium.run("document.querySelector('#reach .words table').textContent")
     assert chromium.errors == []
 
 

@@ -116,6 +116,17 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Reach:
+    """How far the runs of a group reach: values by curve of a probe and place, one a run that has it there.
+
+    `numbers`, by axis and name (effective_length, half_life): of each run a distance, and whether it was `reached`.
+    """
+
+    curves: dict[str, dict[float, list[float]]]
+    numbers: dict[str, dict[str, list[tuple[float, bool]]]]
+
+
+@dataclass(frozen=True)
 class Block:
     """Runs that may be compared: the same data, tokenizer, metric signature, decoding, budget and code.
 
@@ -123,7 +134,7 @@ class Block:
     and their limits are a / b, and halves are of its logarithm. `conditions` is what they share, `comparisons` the size
     of the family that decisions are corrected over, `alpha` its error; where `simultaneous`, the intervals of pairs are
     widened so as to hold for all at once. `notes` are warnings about these runs. `trends` gives, by axis and group, by
-    how much the metric changes from the first bucket to the last (a linear trend).
+    how much the metric changes from the first bucket to the last (a linear trend). `reach` is of groups with any.
     """
 
     title: str
@@ -142,6 +153,7 @@ class Block:
     strata: dict[str, list[Stratum]]
     trends: dict[str, dict[str, Score]]
     curves: list[Curve]
+    reach: dict[str, Reach]
     baselines: dict[str, float]
     conditions: dict[str, str]
     signature: dict[str, str]

@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from seqarena.compare import data_view, findings, overview, plot_view, rows, verdict_view, views
+from seqarena.compare import data_view, findings, overview, plot_view, reach_view, rows, verdict_view, views
 from seqarena.compare.comparison import Advice, Block, Comparison
 from seqarena.compare.disagreement import examples
 from seqarena.compare.files import replace
@@ -26,7 +26,7 @@ from seqarena.compare.wording import num, short, visible
 
 FILE = "index.html"
 PLOTLY = "plotly.min.js"
-SCRIPTS = ("text", "plots", "choose", "strata", "curves", "board", "examples", "controls")
+SCRIPTS = ("text", "plots", "choose", "strata", "curves", "reach", "board", "examples", "controls")
 """Parts of the page's script, in the order in which they are joined."""
 FONTS = ("sans", "serif")
 EXAMPLES = 2_000_000
@@ -89,6 +89,8 @@ def _block(comparison: Comparison, block: Block, folder: Path) -> dict[str, Any]
         "unfair": views.unfair(block, comparison.banners),
         "strata": plot_view.strata(block),
         "curves": plot_view.curves(block),
+        "reach": reach_view.curves(block),
+        "reaches": reach_view.numbers(block),
         "examples": _examples(block),
         "report": data_view.data(block),
         "spent": data_view.costs(block),

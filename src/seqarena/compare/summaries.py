@@ -7,11 +7,12 @@ from itertools import combinations
 
 import numpy as np
 
-from seqarena.compare.comparison import Block, Curve, GroupSummary, PairSummary, Run, Score, Stratum
+from seqarena.compare.comparison import Block, Curve, GroupSummary, PairSummary, Reach, Run, Score, Stratum
 from seqarena.compare.curves import curve, finite
 from seqarena.compare.decisions import Decision, Manner, Side, decide
 from seqarena.compare.influences import logarithmic, value
 from seqarena.compare.pool import Members, Pool, score, summary
+from seqarena.compare.reaching import reach
 from seqarena.compare.records import Entry
 from seqarena.compare.statistics import clopper_pearson
 from seqarena.compare.trends import TOO_FEW, trend
@@ -59,6 +60,7 @@ def block(pool: Pool, family: Family) -> Block:
         strata=_strata(pool, labels),
         trends=_trends(pool, labels),
         curves=_curves(pool, labels),
+        reach=_reach(pool, labels),
         baselines=_baselines(whole, metric),
         conditions=family.conditions,
         signature=whole.record.signature,
@@ -193,6 +195,12 @@ def _pair(a: Side, b: Side, decision: Decision, metric: Metric) -> PairSummary:
 def _curves(pool: Pool, labels: Sequence[str]) -> list[Curve]:
     every = (curve(entry, label) for label in labels for entry in pool.members[label].entries)
     return [one for one in every if one is not None]
+
+
+def _reach(pool: Pool, labels: Sequence[str]) -> dict[str, Reach]:
+    """Of the groups any of whose finished runs was probed, or has a curve of accuracy to speak of."""
+    every = {label: reach(one.record for one in pool.members[label].counted) for label in labels}
+    return {label: one for label, one in every.items() if one.curves or one.numbers}
 
 
 def _strata(pool: Pool, labels: Sequence[str]) -> dict[str, list[Stratum]]:

@@ -3,7 +3,7 @@ const axes = () => Object.keys(B().strata);
 const costs = () => $$('input[name="cost"]').map((r) => r.value);
 const save = () => {                                         // the address holds the view, so that it can be sent
   const q = new URLSearchParams({ block: state.block, by: state.scale, clock: state.clock, baseline: state.baseline });
-  for (const k of ["cost", "axis"]) if (state[k]) q.set(k, state[k]);
+  for (const k of ["cost", "axis", "curve"]) if (state[k]) q.set(k, state[k]);
   if (state.off.size) q.set("hide", [...state.off].join("."));
   try { history.replaceState(null, "", `#${q}`); } catch { /* some viewers forbid it */ }
 };
@@ -12,6 +12,7 @@ const load = () => {
   take("block", D.blocks.map((_, i) => String(i)), (v) => { state.block = +v; });
   take("cost", costs(), (v) => { state.cost = v; });
   take("axis", axes(), (v) => { state.axis = v; });
+  take("curve", Object.keys(B().reach), (v) => { state.curve = v; });
   take("by", ["score", "kept"], (v) => { state.scale = v; });
   take("clock", ["steps", "tokens", "seconds"], (v) => { state.clock = v; });
   take("baseline", keys(), (v) => { state.baseline = v; });
@@ -27,6 +28,8 @@ const showBlock = () => {
   $$("[data-tab]").forEach((b) => { const on = b.dataset.tab === String(state.block); b.setAttribute("aria-selected", String(on)); b.tabIndex = on ? 0 : -1; });
   if (!keys().includes(state.baseline)) state.baseline = B().rows[0].model;
   if (!axes().includes(state.axis)) state.axis = axes()[0] ?? null;
+  const reach = Object.keys(B().reach);
+  if (!reach.includes(state.curve)) state.curve = reach[0] ?? null;
   if (!B().shown_costs.includes(state.cost)) state.cost = costs().find((c) => B().shown_costs.includes(c)) ?? costs()[0] ?? null;
   state.limits = {};
   $$("[data-limit]").forEach((s) => { s.value = 100; limitText(s.dataset.limit); s.disabled = !B().shown_costs.includes(s.dataset.limit); });
@@ -34,10 +37,13 @@ const showBlock = () => {
   fill($("#baseline"), named, state.baseline);
   fill($("#sort"), sortOptions(), state.sort[0]);
   fill($("#axis"), axes().map((a) => [a, axisWords(a)]), state.axis);
+  fill($("#curve"), reach.map((c) => [c, B().reach[c].label]), state.curve);
   fill($("#ex-model"), [["any", "any model"], ...named], "any");
   if ($("#axis-field")) $("#axis-field").hidden = axes().length < 2;
   if ($("#strata")) $("#strata").hidden = !axes().length;
   if ($("#curves")) $("#curves").hidden = !Object.keys(B().curves).length;
+  if ($("#reach")) $("#reach").hidden = !reach.length && !B().reaches.length;
+  if ($("#fig-reach")) { $("#fig-reach").hidden = !reach.length; $("#curve-field").hidden = reach.length < 2; }
   if ($("#examples")) $("#examples").hidden = !B().examples.length;
   chips().forEach((c) => c.setAttribute("aria-pressed", String(shown(c.dataset.model))));
   check();
@@ -72,6 +78,7 @@ $$(".chip").forEach((c) => c.addEventListener("click", () => {
 for (const [group, draw] of [["cost", drawChoose], ["scale", drawStrata], ["clock", drawCurves]]) {
   $$(`input[name="${group}"]`).forEach((r) => r.addEventListener("change", () => { state[group] = r.value; draw(); save(); }));
 }
+$("#curve")?.addEventListener("change", (e) => { state.curve = e.target.value; drawReach(); save(); });
 $("#axis")?.addEventListener("change", (e) => { state.axis = e.target.value; drawStrata(); save(); });
 
 const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;

@@ -115,5 +115,5 @@ const bandOf = (x, series, color) => {                       // the polygon betw
   return { x: [...at, ...[...at].reverse()], y: [...known.map((r) => r[2]), ...known.map((r) => r[1]).reverse()], fill: "toself",
     fillcolor: alpha(color, 0.11), line: { width: 0 }, mode: "lines", hoverinfo: "skip" };
 };
-const drawOne = (id) => ({ choose: drawChoose, strata: drawStrata, curves: drawCurves })[id]();
+const drawOne = (id) => ({ choose: drawChoose, strata: drawStrata, curves: drawCurves, reach: drawReach })[id]();
 const drawAll = () => Object.keys(figures).forEach((id) => drawOne(id));

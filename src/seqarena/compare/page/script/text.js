@@ -19,7 +19,7 @@ const readable = (tree) => {                                 // all texts but th
 const D = readable(JSON.parse(document.getElementById("records").textContent));
 const $ = (s, r = document) => r.querySelector(s), $$ = (s, r = document) => [...r.querySelectorAll(s)];
 const state = {
-  block: 0, cost: null, scale: "score", clock: "steps", axis: null, off: new Set(), baseline: null, sort: ["mean", -1],
+  block: 0, cost: null, scale: "score", clock: "steps", axis: null, curve: null, off: new Set(), baseline: null, sort: ["mean", -1],
   page: 0, limits: {},
 };
 const B = () => D.blocks[state.block];
