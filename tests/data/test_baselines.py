@@ -1,11 +1,13 @@
 """The linear baseline: right where words decide, never a crash where they cannot, fitted on train alone."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from seqarena.data.baselines import STRENGTHS, Baseline, majority, tfidf
+from seqarena.data.baselines import STRENGTHS, Baseline, lookup, majority, predictions, tfidf
+from seqarena.errors import InputError
 
 COLOURS = {"warm": ["red", "orange", "amber"], "cold": ["blue", "cyan", "navy"], "none": ["grey", "black", "white"]}
 
@@ -73,3 +75,23 @@ def test_empty_validation_and_empty_test() -> None:
 def test_majority_breaks_ties_by_alphabet() -> None:
     assert majority(["b", "a", "b", "a", "c"]) == "a"
     assert majority(["b", "a", "b"]) == "b"
+
+
+@pytest.mark.parametrize("keys", [["k", "k", "k", "l", "l", "m"], [1, 1, 1, 2, 2, 3]], ids=["words", "numbers"])
+def test_a_lookup_answers_each_key_s_most_frequent_label_and_the_majority_where_it_knows_no_key(keys: list) -> None:
+    labels = ["a", "b", "b", "c", "c", "c"]
+    assert lookup(keys, labels, [keys[0], keys[3], keys[5], "other", keys[0]]) == ["b", "c", "c", "c", "b"]
+    assert lookup([1, 1], ["b", "a"], [1, 2]) == ["a", "a"]  # ties by alphabet
+
+
+def test_a_baseline_by_name_sees_training_and_the_column_it_is_named_after() -> None:
+    train = pa.table({"text": ["p", "q", "r"], "label": ["x", "x", "y"], "key": ["1", "2", "3"], "depth": [1, 1, 2]})
+    test = pa.table({"text": ["q", "r"], "label": ["y", "y"], "key": ["3", "9"], "depth": [2, 1]})
+    assert predictions("majority", train, train, test) == ["x", "x"]
+    assert predictions("lookup_key", train, train, test) == ["y", "x"]
+    assert predictions("lookup_depth", train, train, test) == ["y", "x"]
+    assert predictions("tfidf", train, train, test) == ["x", "y"]
+    with pytest.raises(InputError, match=r"lookup_keys needs a column keys; there are text, label, key, depth"):
+        predictions("lookup_keys", train, train, test)
+    with pytest.raises(InputError, match="'bayes' is not known; write majority, tfidf or lookup_<a column>"):
+        predictions("bayes", train, train, test)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from seqarena.data.examples import Examples
 from seqarena.data.filtering import Filters
 from seqarena.data.module import BatchOptions, DataModule
 from seqarena.data.preparation import Preparation, prepare
-from seqarena.data.source import Row
+from seqarena.data.source import Row, Source
+from seqarena.data.sources.listops import ListOps
 from seqarena.data.tokenizer import TokenizerOptions
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.errors import InputError
@@ -50,7 +52,7 @@ def three(train: list[Row], val: list[Row] | None = None, test: list[Row] | None
     )
 
 
-def opened(source: Fixed, how: Preparation, cache: Path) -> DataModule:
+def opened(source: Source, how: Preparation, cache: Path) -> DataModule:
     data = DataModule(source, how, BatchOptions(100, None, 0, 1), {}, cache)
     data.prepare_data()
     data.setup()
@@ -184,6 +186,22 @@ def test_baselines_stand_beside_the_examples(tmp_path: Path) -> None:
     data = opened(three(rows, val=rows[1:], test=rows), replace(TEXTS, baselines=("majority", "tfidf")), tmp_path)
     assert set(data.table("test")["majority"].to_pylist()) == {"pos"}
     assert data.table("test")["tfidf"].to_pylist() == data.table("test")["label"].to_pylist()
+
+
+def test_a_lookup_stands_beside_the_examples_of_the_source_with_its_key(tmp_path: Path) -> None:
+    source = ListOps(300, 40, 60, depth=3, arguments=4, lengths=[6, 30], seed=1)
+    names = ("majority", "lookup_operator", "lookup_operator_digits_nested")
+    table = opened(source, replace(TEXTS, baselines=names), tmp_path).table("test")
+    usual: dict[str, Counter[str]] = {}
+    for row in source.rows("train"):
+        usual.setdefault(str(row["operator"]), Counter())[str(row["label"])] += 1
+    for row in table.to_pylist():
+        counts = usual[row["operator"]]
+        assert counts[row["lookup_operator"]] == max(counts.values())
+    right = [
+        sum(a == b for a, b in zip(table[one].to_pylist(), table["label"].to_pylist(), strict=True)) for one in names
+    ]
+    assert right[0] < right[2]
 
 
 def test_many_chunks_read_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
