@@ -6,7 +6,8 @@ from typing import Protocol, TypeAlias
 Row: TypeAlias = Mapping[str, str | int]
 """One raw example: `text` and `label` (classification), `source` and `target` (translation) or `text` and `labels`
 (tagging: see `seqarena.data.queries`), all strings, then the source's strata (integers) and shortcuts (strings) by
-their names; in tagging these may be strings with one entry a label."""
+their names; in tagging these may be strings with one entry a label. Further columns are kept beside the example: a
+lookup baseline can answer by them."""
 
 SPLITS = ("train", "val", "test")
 
