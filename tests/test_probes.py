@@ -15,7 +15,9 @@ from test_config import composed
 from torch import Tensor, nn
 
 from seqarena.callbacks.history import read
+from seqarena.callbacks.probed import scores, texts_of
 from seqarena.callbacks.probes import Probes, untouched
+from seqarena.data.batch import TaggingBatch
 from seqarena.errors import InputError
 from seqarena.models.attention import listening
 from seqarena.models.contract import Encoder, masked_mean
@@ -290,6 +292,18 @@ def test_a_translation_is_probed_where_its_source_ends(verb: Verb) -> None:
     assert list(found["permutation"]["numbers"]) == ["unshuffled_loss", "permutation_loss"]
     assert not Path("run/attention.parquet").exists()
     json.loads(Path("run/record.json").read_text(encoding="utf-8"))
+
+
+def test_of_labelled_tokens_the_mean_of_each_text_counts_and_they_keep_their_places() -> None:
+    given = texts((4, 4, 4))
+    row_Q, place_Q, label_Q = torch.tensor([[0, 0, 2], [1, 3, 0], [5, 6, 7]])
+    ids = torch.arange(3)
+    batch = TaggingBatch(ids, given.source_BS, given.mask_BS, ids, row_Q, place_Q, label_Q, 12, 12)
+    task = SimpleNamespace(examine=lambda batch: {"predicted": [5, 0, 7], "loss": [1.0, 3.0, 0.5]})
+    found = scores(task, batch)
+    assert found["accuracy"][[0, 2]].tolist() == [0.5, 1] and found["loss"][[0, 2]].tolist() == [2, 0.5]
+    assert found["accuracy"][1].isnan()
+    assert texts_of([7, 8, 9], batch).fixed_BS.nonzero().tolist() == [[0, 1], [0, 3], [2, 0]]
 
 
 @pytest.mark.parametrize(("probes", "point"), [({"start": {}}, None), ({}, "resume.ckpt")])

@@ -61,7 +61,7 @@ def _section(name: str, figure: Figure, first: bool) -> str:
     figure.update_layout(
         template="simple_white",
         height=620 if name == "Attention" else 360,
-        margin={"t": 90 if name == "Attention" else 40, "r": 20},
+        margin={"t": 70 if name == "Attention" else 40, "r": 20},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"},
     )
     body = figure.to_html(full_html=False, include_plotlyjs=first, config={"displayModeBar": False})

@@ -153,7 +153,7 @@ def attention(shown: Sequence[Map], words: Sequence[Sequence[str]]) -> Figure:
         }
         for number, one in enumerate(shown)
     ]
-    figure.update_layout(updatemenus=[{"buttons": choices, "x": 0, "xanchor": "left", "y": 1.12, "yanchor": "bottom"}])
+    figure.update_layout(updatemenus=[{"buttons": choices, "x": 0, "xanchor": "left", "y": 1.03, "yanchor": "bottom"}])
     figure.update_xaxes(title="looks at", tickangle=-60)
     figure.update_yaxes(title="token", autorange="reversed")
     return figure
