@@ -35,7 +35,7 @@ def measure(subject: Subject) -> Finding:
 @torch.no_grad()
 def _moves(subject: Subject, texts: Texts, at: list[int], generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """m, and whether the class changes, at each of the distances (B, K); NaN where a text has no such token."""
-    before_BD = subject.read(subject.embed(texts.source_BS), texts.mask_BS).float()
+    before_BD = subject.read(subject.embed(texts.source_BS), texts.mask_BS)
     columns = [_move(subject, texts, before_BD, k, generator) for k in at]
     moved, changed = zip(*columns, strict=True)
     return torch.stack(moved, 1), torch.stack(changed, 1)
@@ -46,8 +46,8 @@ def _move(
 ) -> tuple[Tensor, Tensor]:
     there_BS = distances(texts.mask_BS) == k
     source_BS = torch.where(there_BS, others(texts.source_BS, subject.words, generator), texts.source_BS)
-    after_BD = subject.read(subject.embed(source_BS), texts.mask_BS).float()
-    moved_B = (after_BD - before_BD).norm(dim=-1) / before_BD.norm(dim=-1)
+    after_BD = subject.read(subject.embed(source_BS), texts.mask_BS)
+    moved_B = (after_BD - before_BD).float().norm(dim=-1) / before_BD.float().norm(dim=-1)
     absent_B = ~there_BS.any(1)
     changed_B = torch.zeros_like(moved_B)
     if subject.decide is not None:

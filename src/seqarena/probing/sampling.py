@@ -18,7 +18,7 @@ def joined(parts: Sequence[Tensor]) -> np.ndarray:
     """Values by distance (B, S) of several batches as one table (N, K), NaN where a text does not reach."""
     longest = max(part.shape[1] for part in parts)
     padded = [
-        torch.nn.functional.pad(part.detach().double().cpu(), (0, longest - part.shape[1]), value=torch.nan)
+        torch.nn.functional.pad(part.detach().cpu().double(), (0, longest - part.shape[1]), value=torch.nan)
         for part in parts
     ]
     return torch.cat(padded).numpy()
