@@ -8,7 +8,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from seqarena.errors import InputError
-from seqarena.limits import LIMITS, check_limits
+from seqarena.limits import LIMITS, check_limits, plain
 from seqarena.preflight import check_config
 
 
@@ -75,3 +75,11 @@ def test_options_are_refused_with_what_to_write(override: str, told: str) -> Non
     more = ["trainer.accelerator=cpu"] if override == "trainer=ddp" else []
     with pytest.raises(InputError, match=re.escape(told)):
         check_config(composed(override, *more))
+
+
+@pytest.mark.parametrize("chosen", ["foo", "null"])
+def test_a_reader_that_is_not_listed_is_refused_with_those_that_are(chosen: str) -> None:
+    with pytest.raises(
+        InputError, match=rf"model\.segment_reader={'None' if chosen == 'null' else chosen} .*transformer, lstm"
+    ):
+        plain(composed("model=segmented", f"model.segment_reader={chosen}"))

@@ -68,6 +68,9 @@ LIMITS = {
     "optim.weight_decay": Limit(0),
     "optim.eps": Limit(0),
 }
+NAMED = dict.fromkeys(("model.segment_reader", "model.document_reader"), "model.readers")
+"""Options that name one of those listed at another."""
+ABSENT = object()
 SWITCHES = (
     *("data.bucketing", "data.class_weights", "data.drop_duplicates", "lr_find", "task.tied"),
     *("trainer.deterministic", "trainer.gradient_checkpointing"),
@@ -83,14 +86,13 @@ def check_report(wanted: object) -> None:
 
 def check_limits(config: DictConfig) -> None:
     """Refuse the first option whose value is out of its limits; options that this run does not have are passed over."""
-    absent = object()
     check_report(config.get("report"))
     for name in SWITCHES:
         if not isinstance(value := OmegaConf.select(config, name, default=False), bool):
             raise InputError(f"{name}={'null' if value is None else value} must be true or false")
     for name, limit in LIMITS.items():
-        value = OmegaConf.select(config, name, default=absent)
-        if value is absent or (value is None and limit.empty):
+        value = OmegaConf.select(config, name, default=ABSENT)
+        if value is ABSENT or (value is None and limit.empty):
             continue
         kinds = (int,) if limit.whole else (int, float)
         number = isinstance(value, kinds) and not isinstance(value, bool)
@@ -106,7 +108,16 @@ def refuse_missing(config: DictConfig) -> None:
             raise InputError(f"data={name} needs data.{key}=...; conf/data/{name}.yaml says what it is")
 
 
+def refuse_unlisted(config: DictConfig) -> None:
+    """Name the first option that takes what its list does not hold."""
+    for name, place in NAMED.items():
+        listed, chosen = OmegaConf.select(config, place), OmegaConf.select(config, name, default=ABSENT)
+        if listed and chosen != ABSENT and chosen not in [*listed]:
+            raise InputError(f"{name}={chosen} is not known: choose one of {', '.join(listed)}, or add it to {place}")
+
+
 def plain(config: DictConfig) -> dict[str, Any]:
     """The config as plain data, every interpolation resolved."""
     refuse_missing(config)
+    refuse_unlisted(config)
     return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
