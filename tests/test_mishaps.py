@@ -26,6 +26,7 @@ CONFIG = OmegaConf.create(
 FOLDER = Path("outputs/runs/mine")
 KILLED = "DataLoader worker (pid 4182) is killed by signal: Killed."
 EXITED = "DataLoader worker (pid(s) 3107, 3108) exited unexpectedly"
+PEER = "[gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:48263: Connection reset by peer. This is typically ..."
 MEMORY = r"out of memory: lower data.batch_tokens \(now 4096\).*data.batch_examples \(now 50\).*gradient_checkpoint"
 CPU = "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
 
@@ -38,6 +39,7 @@ CPU = "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to a
         (MemoryError(), MEMORY),
         (RuntimeError(KILLED), r"a data worker died.*write data.workers=0 \(now 2\)"),
         (RuntimeError(EXITED), "a data worker died"),
+        (RuntimeError(PEER), "another process of this run has ended, or cannot be reached .*Read error"),
         (OSError(errno.ENOSPC, "", "/x/last.ckpt"), "last.ckpt could not be written: the disk is full"),
         (OSError(errno.EDQUOT, ""), "outputs/runs/mine could not be written: the quota is used up"),
         (OSError(errno.EROFS, "Read-only", str(FOLDER / "a")), "mine/a cannot be written .Read-only.: choose another"),

@@ -1,4 +1,4 @@
-"""What a machine does to a run, said in one message: no memory, no room on the disk, a killed data worker.
+"""What a machine does to a run, said in one message: no memory, no room on the disk, a killed worker or rank.
 
 Errors that are none of these pass through as they are.
 """
@@ -17,6 +17,7 @@ from seqarena.record import relative
 
 MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory|CUBLAS_STATUS_ALLOC_FAILED", re.IGNORECASE)
 WORKER = re.compile(r"DataLoader worker \(pid\(?s?\)?[^)]*\).*(exited|killed)", re.IGNORECASE | re.DOTALL)
+PEER = re.compile(r"connection (reset|closed) by peer|connection closed|remote (worker|process)|NCCL", re.IGNORECASE)
 FULL = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the quota is used up",
@@ -46,6 +47,11 @@ def _told(error: Exception, config: DictConfig, folder: Path) -> str | None:
         return (
             f"a data worker died, probably for want of memory: write data.workers=0 (now {config.data.workers}), "
             "or free some; the same command goes on from the last checkpoint"
+        )
+    if PEER.search(str(error)):
+        return (
+            f"another process of this run has ended, or cannot be reached ({str(error).splitlines()[0][:200]}): its "
+            "message stands above, or in the log of its machine; the same command goes on from the last checkpoint"
         )
     return None
 
