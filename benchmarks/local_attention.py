@@ -3,7 +3,7 @@
 One training pass (forward and backward) of a layer of width 64 with one head over a single text, with a window of 64
 and one global token. Each point runs in a process of its own; its memory is the peak it reaches above what it holds
 after a pass over a short text. The last line has slopes in log-log over the four longest texts: 1 is linear, 2 is
-quadratic. Run it on a quiet machine with 10 GB to spare: on a CPU full attention keeps several matrices of n² numbers.
+quadratic. Time is processor time. Full attention takes some 10 GB: on a CPU it keeps several matrices of n² numbers.
 """
 
 import json
@@ -25,7 +25,7 @@ LENGTHS = (256, 512, 1024, 2048, 4096, 8192, 16384)
 ROUNDS = 3
 DIM, HEADS, WINDOW = 64, 1, 64
 Cost = tuple[float, float]
-"""Seconds and MiB."""
+"""Seconds of all cores together, and MiB."""
 
 
 def encoder(kind: str) -> TransformerEncoder:
@@ -41,15 +41,15 @@ def peak() -> float:
 
 
 def measure(kind: str, length: int) -> Cost:
-    """Median seconds of a training pass, and the peak memory it adds."""
+    """Median seconds of processor time of a training pass, and the peak memory it adds."""
     torch.manual_seed(0)
     model, x, mask = encoder(kind), torch.randn(1, length, DIM), torch.ones(1, length, dtype=torch.bool)
     model(x[:, :8], mask[:, :8]).summary_BD.sum().backward()
     before, times = peak(), []
     for _ in range(ROUNDS):
-        started = time.perf_counter()
+        started = time.process_time()
         model(x, mask).summary_BD.sum().backward()
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     return statistics.median(times), peak() - before
 
 

@@ -46,7 +46,9 @@ def texts(length: int) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("length,window,first", [(30, 3, 2), (30, 3, 0), (13, 4, 6), (7, 2, 1), (12, 5, 1), (3, 8, 5)])
+@pytest.mark.parametrize(
+    "length,window,first", [(30, 3, 2), (30, 3, 0), (13, 4, 6), (7, 2, 1), (12, 5, 1), (3, 8, 5), (9, 1, 20)]
+)
 def test_the_encoder_is_full_attention_with_its_mask(kind: str, length: int, window: int, first: int) -> None:
     torch.manual_seed(0)
     options = {**OPTIONS, "positions_kind": kind, "window": window, "global_tokens": first}

@@ -1,4 +1,4 @@
-"""Attention: the product of queries and keys, masked, normalised, summed over values; and its multi-head module.
+"""Attention: the product of queries and keys, masked, normalised, summed over values.
 
 Vaswani et al. 2017, "Attention Is All You Need", section 3.2. One function, `attend`, serves every family; it picks the
 explicit path (matrix products and softmax) on a CPU and torch's fused kernel elsewhere. Both give the same numbers.

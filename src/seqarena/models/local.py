@@ -85,7 +85,7 @@ def met_bias(relations: Relations, reach: Reach, batch: int, length: int, device
     if near_HQK is None or not reach.everywhere:
         return near_HQK
     blocks = -(-length // reach.before)
-    first_HTG = relations.bias(blocks * reach.before, min(reach.everywhere, length), 0, device)
+    first_HTG = relations.bias(blocks * reach.before, reach.everywhere, 0, device)
     assert first_HTG is not None
     first_NHQG = first_HTG.unflatten(1, (blocks, -1)).transpose(0, 1)
     return torch.cat((first_NHQG, near_HQK.expand(blocks, -1, -1, -1)), -1).repeat(batch, 1, 1, 1)
@@ -119,7 +119,7 @@ def local_pattern(reach: Reach, mask_BS: Tensor, past: int, relations: Relations
     """Which of the keys under `mask_BS` the queries at `past` and after it meet: in blocks where that computes less."""
     batch, keys = mask_BS.shape
     mask_B11S, queries, device = mask_BS[:, None, None], keys - past, mask_BS.device
-    if queries <= reach.around:
+    if queries <= max(reach.around, reach.everywhere):
         return Full(mask_B11S & reach.mask(queries, keys, past, device), relations.bias(queries, keys, past, device))
     whole = Full(mask_B11S, relations.bias(reach.everywhere, keys, 0, device) if reach.everywhere else None)
     bias = met_bias(relations, reach, batch, queries, device)
