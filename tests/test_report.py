@@ -43,6 +43,22 @@ def test_scores_baselines_strata_and_costs_are_shown(tmp_path: Path) -> None:
     assert "not measured" in text and max(map(len, text.splitlines())) <= max(100, len(str(tmp_path)) + 50)
 
 
+def test_how_far_a_model_reaches_is_shown_with_intervals(tmp_path: Path) -> None:
+    record = finished(tmp_path)
+    half = {"value": 11.5, "low": 9.25, "high": 14.0, "reached": True}
+    lasting = {"value": 32.0, "low": 16.0, "high": 32.0, "reached": False}
+    record.reach = {
+        "distance": {"effective_length": lasting, "half_life": half},
+        "ink": {"effective_length": None, "half_life": None},
+    }
+    finding = {"numbers": {"gradient_half_life": half}, "curves": {}}
+    record.probes = {"start": {"gradient_reach": finding}, "end": {}}
+    text = printed(record, tmp_path)
+    assert "32.00+ (16.00 to 32.00)" in text and text.count("11.50 (9.250 to 14.00)") == 2
+    assert "gradient half life" in text and "at the end" in text and "ink" not in text
+    assert "how far" not in printed(finished(tmp_path), tmp_path)
+
+
 def test_a_place_inside_is_shown_as_one_would_type_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert relative(tmp_path / "a" / "b") == "a/b" and relative(Path("/elsewhere")) == "/elsewhere"

@@ -28,8 +28,9 @@ log = logging.getLogger(__name__)
 class Probes(L.Callback):
     """Fills `record.probes`, and `record.metrics` with the numbers at the end; logs all; leaves maps and a page.
 
-    Nothing of it reaches the training: the weights at the end are those of a run without probes, bit for bit. Every
-    rank measures the same, the first one writes.
+    Nothing of it reaches the training: the weights at the end are those of a run without probes, bit for bit, and its
+    clock stands still meanwhile. On a CPU `memory/training_mib` is what training takes beyond the probes before it.
+    Every rank measures the same, the first one writes.
     """
 
     def __init__(self, options: ProbeOptions, data: DataModule, record: Record, folder: Path) -> None:
