@@ -28,6 +28,8 @@ class Generated(ABC):
     """As data= has it."""
     version: ClassVar[int] = 1
     """Of the drawing: raise it whenever the same options would give other rows."""
+    repeats: ClassVar[bool] = False
+    """Whether training may hold a text more than once."""
     strata: tuple[str, ...] = ()
     shortcuts: tuple[str, ...] = ()
 
@@ -51,13 +53,24 @@ class Generated(ABC):
         """`sizes[split]` rows; more of them start with the same ones. InputError where there are not so many."""
         seen = set[int]()
         for index in range(self.sizes[split]):
-            rng = Random(f"{self.seed} {split} {index}")
-            for row in (self.draw(rng, split, index) for _ in range(TRIES)):
-                if row is not None and _is_new(_key(row), split, seen):
-                    break
-            else:
+            row = self._next(split, index, seen)
+            if row is None:
                 raise self._end(split, index)
             yield row
+
+    def _next(self, split: str, index: int, seen: set[int]) -> Row | None:
+        """The first draw that belongs to the split and is not in `seen`, where it goes unless it may come again."""
+        rng = Random(f"{self.seed} {split} {index}")
+        for _ in range(TRIES):
+            row = self.draw(rng, split, index)
+            if row is None:
+                continue
+            key = int.from_bytes(blake2b(str(row["text"]).encode(), digest_size=8).digest())
+            if HOMES[key % len(HOMES)] == split and key not in seen:
+                if split != "train" or not self.repeats:
+                    seen.add(key)
+                return row
+        return None
 
     def _end(self, split: str, index: int) -> InputError:
         return InputError(
@@ -69,18 +82,6 @@ class Generated(ABC):
         """A hash of the options and the drawing's version."""
         told = json.dumps([self.name, self.version, self.sizes, *self._options, self.seed])
         return blake2b(told.encode(), digest_size=16).hexdigest()
-
-
-def _key(row: Row) -> int:
-    return int.from_bytes(blake2b(str(row["text"]).encode(), digest_size=8).digest())
-
-
-def _is_new(key: int, split: str, seen: set[int]) -> bool:
-    """Whether the split gets a text of that hash now; then it is put down as seen."""
-    new = key not in seen and HOMES[key % len(HOMES)] == split
-    if new:
-        seen.add(key)
-    return new
 
 
 def listed(

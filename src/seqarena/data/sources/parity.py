@@ -20,12 +20,15 @@ class Parity(Generated):
         1 0 0 1 1  ->  odd
 
     The length is drawn between the two `lengths`, each as likely; the labels take turns. Of short lengths there are few
-    strings: they run out, and the others share the rest.
+    strings. Training repeats them, for without many of them hardly any network finds the task (Delétang et al. 2023,
+    "Neural Networks and the Chomsky Hierarchy", draw alike); in the other splits they run out, and the others share the
+    rest.
 
     The shortcut `last_symbol` answers odd where the last symbol is 1, and is right half of the time from length 2 on.
     """
 
     name = "parity"
+    repeats = True
     shortcuts: tuple[str, ...] = ("last_symbol",)
 
     def __init__(
