@@ -36,11 +36,14 @@ def main(config: DictConfig) -> float | None:
     from seqarena.errors import Diverged, MachineError
     from seqarena.models.contract import TooLong
     from seqarena.replaying import replay
+    from seqarena.soundness.card import report_model
     from seqarena.training import find_rate, train
 
     folder = Path(hydra_config.runtime.output_dir)
     with explained(InputError, Diverged, MachineError, TooLong):
-        if config.report is not None:
+        if config.report == "model":
+            report_model(config)
+        elif config.report is not None:
             report_data(config, folder)
         elif config.lr_find:
             find_rate(config, folder)

@@ -80,8 +80,8 @@ SWITCHES = (
 
 def check_report(wanted: object) -> None:
     """Refuse a report that there is not."""
-    if wanted not in (None, "data"):
-        raise InputError(f"report={wanted} is not known: write report=data, or null to train")
+    if wanted not in (None, "data", "model"):
+        raise InputError(f"report={wanted} is not known: write report=data, report=model, or null to train")
 
 
 def check_limits(config: DictConfig) -> None:

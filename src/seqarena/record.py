@@ -24,7 +24,10 @@ SCHEMA = 1
 FILE = "record.json"
 STATUSES = ("running", "done", "failed", "diverged", "interrupted")
 PACKAGES = ("seqarena", "torch", "lightning", "hydra-core", "datasets", "tokenizers", "sacrebleu", "numpy", "wandb")
-PLACES = ("cache", "logger", "lr_find", "report", "replay", "probe", "sweep", "jobs", "retry", "fail_fast", "time_limit")
+PLACES = (
+    *("cache", "logger", "lr_find", "report", "replay", "probe"),
+    *("sweep", "jobs", "retry", "fail_fast", "time_limit"),
+)
 """Parts of a config that say where a run is kept and who watches it; they are not part of its hash."""
 
 _SECRET = re.compile(r"(^|[._-])(api_?key|key|token|password|passwd|secret|credentials?)$", re.IGNORECASE)
@@ -76,6 +79,8 @@ class Record:
     ledger: dict[str, Any] = field(default_factory=dict)
     data_report: dict[str, Any] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
+    soundness: dict[str, Any] = field(default_factory=dict)
+    """Of a model that has a card (soundness/card.py): its `card`, and the laws that are `broken`."""
     resumed: list[str] = field(default_factory=list)
     """When the run went on after an interruption."""
     schema: int = SCHEMA

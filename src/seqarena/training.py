@@ -41,6 +41,7 @@ from seqarena.rate_finder import PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
 from seqarena.record import Record, begin, earlier, redacted, relative
 from seqarena.runs import build_data, build_task
+from seqarena.soundness.card import known
 from seqarena.tasks.task import SequenceTask
 
 log = logging.getLogger(__name__)
@@ -126,6 +127,7 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
         throughput = Throughput(config.trainer.log_every, forward)
         recorder.describe(data, parameters(task), throughput)
+        record.soundness = known(config.model, Path(config.cache))
         ends = [TimeLimit(config.budget.minutes, throughput, record.budget)] if config.budget.kind == "time" else []
         wanted = filled(ProbeOptions, config.probe, "probe")
         probes = [Probes(wanted, data, record, folder)] if wanted.kinds else []

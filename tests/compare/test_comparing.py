@@ -278,3 +278,11 @@ def test_nothing_heavy_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_model_that_broke_a_law_is_marked_and_compared_all_the_same(tmp_path: Path) -> None:
+    three(tmp_path, "lstm", 0.9, soundness={"card": "c1", "broken": ["future"]})
+    three(tmp_path, "gru", 0.8, soundness={"card": "c2", "broken": []})
+    found = compared(tmp_path)
+    (banner,) = (one for one in found.banners if one.differs == "soundness")
+    assert "lstm breaks: future" in banner.text and not banner.separates and len(found.blocks) == 1

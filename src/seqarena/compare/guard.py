@@ -128,7 +128,8 @@ def separated(
         else:
             parts.append((strict[place], [place]))
     parts.sort(key=lambda part: (-len(part[1]), min(part[1])))
-    return [[entries[place] for place in sorted(places)] for _, places in parts], [*banners, *_dirty(entries)]
+    kept = [[entries[place] for place in sorted(places)] for _, places in parts]
+    return kept, [*banners, *_dirty(entries), *_unsound(entries)]
 
 
 def _agree(one: Conditions, other: Conditions) -> bool:
@@ -178,6 +179,18 @@ def _dirty(entries: Sequence[Entry]) -> list[Banner]:
         return []
     told = f"{len(runs)} of {len(entries)} runs come from a checkout with changes that its commit does not hold"
     return [Banner("uncommitted changes", {"dirty": runs}, told, separates=False)]
+
+
+def _unsound(entries: Sequence[Entry]) -> list[Banner]:
+    """A banner where a model did not pass its examination."""
+    values: dict[str, list[str]] = {}
+    for entry in entries:
+        if broken := entry.record.soundness.get("broken"):
+            values.setdefault(f"{entry.record.model} breaks: {', '.join(broken)}", []).append(entry.record.run)
+    if not values:
+        return []
+    told = f"{'; '.join(values)} (python train.py report=model): what it scores may not be what it seems"
+    return [Banner("soundness", values, told, separates=False)]
 
 
 def outside(groups: Mapping[str, Sequence[Entry]], values: Mapping[str, Mapping[str, str]]) -> list[Banner]:
