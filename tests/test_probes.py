@@ -125,6 +125,20 @@ def test_distance_counts_from_the_end_and_long_texts_do_not_pass_for_far_tokens(
     assert sampling.ratios(flat_NK, weights_RN)[0].tolist() == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("curve", "place", "reached"),
+    [
+        ((4, 3, 1, 1), 1.5, True),
+        ((4, 1, 3, 1), 2.5, True),
+        ((4, 1, 1, 3), 3, False),
+        ((4, 1, np.nan, np.nan), 2 / 3, True),
+    ],
+)
+def test_what_falls_and_rises_again_has_not_fallen(curve: tuple[float, ...], place: float, reached: bool) -> None:
+    found = sampling.half_life(np.array([curve] * 3), sampling.weights(3, 0), range(4))
+    assert (found.value, found.reached) == (pytest.approx(place), reached) and found.low == found.high
+
+
 def test_buckets_of_distances_cover_each_once() -> None:
     values_NK = np.arange(100.0)[None]
     table, names, places = sampling.bucketed(values_NK)

@@ -66,18 +66,14 @@ def crossing(at_K: np.ndarray, curves_RK: np.ndarray, levels_R: np.ndarray) -> t
     return np.where(reached_R, places_R, at_K[-1]), reached_R
 
 
-def halving(at_K: np.ndarray, curves_RK: np.ndarray) -> Estimate:
-    """The distance at which the first of the curves has fallen to half of where it begins; the others are its draws."""
-    places_R, reached_R = crossing(at_K, curves_RK, curves_RK[:, 0] / 2)
-    return estimate(places_R[0], places_R[1:], reached_R[0])
-
-
 def half_life(strata: Sequence[Stratum], chance: float, seed: int) -> Estimate:
-    """The distance at which half of the first stratum's gain over `chance` is gone.
+    """The first distance at which half of the nearest stratum's gain over `chance` is gone.
 
     Draws without any gain there have lost it at the first distance already.
     """
-    return halving(_places(strata), drawn(strata, seed) - chance)
+    gains_RK = drawn(strata, seed) - chance
+    places_R, reached_R = crossing(_places(strata), gains_RK, gains_RK[:, 0] / 2)
+    return estimate(places_R[0], places_R[1:], reached_R[0])
 
 
 def effective_length(strata: Sequence[Stratum], seed: int, near: float = NEAR) -> Estimate:

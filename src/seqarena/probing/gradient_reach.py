@@ -22,7 +22,7 @@ VECTORS = 4
 
 
 def measure(subject: Subject) -> Finding:
-    """g by distance, also as a share of the same texts' g(0), where that is a half, and how many tokens are ignored.
+    """g by distance, also as a share of the same texts' g(0), from where on that is a half, and what is ignored.
 
     Ignored is what has a gradient of exactly zero: outside the receptive field, or never the maximum.
     """

@@ -15,7 +15,7 @@ from seqarena.probing.subject import Subject, Texts, distances, doubling
 
 
 def measure(subject: Subject) -> Finding:
-    """m at doubling distances, where it is half of the same texts' m(0), and how often the class changes, if any."""
+    """m at doubling distances, from where on it is half of the same texts' m(0), and how often the class changes."""
     generator = subject.generator()
     at = doubling(max(int(texts.mask_BS.sum(1).max()) for texts in subject.texts))
     found = [_moves(subject, texts, at, generator) for texts in subject.texts]

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from seqarena.evaluation import bucket_name
 from seqarena.probing.finding import Point
-from seqarena.reach import RESAMPLES, Estimate, estimate, halving
+from seqarena.reach import RESAMPLES, Estimate, crossing, estimate
 
 FEWEST = 8
 """Examples that a mean needs; of fewer texts than that, all."""
@@ -75,9 +75,15 @@ def enough(values_NK: np.ndarray) -> int:
 
 
 def half_life(values_NK: np.ndarray, weights_RN: np.ndarray, at: Sequence[int]) -> Estimate:
-    """The distance at which the mean is half of that at the nearest (`ratios`), among columns of enough examples."""
+    """The distance from which on the mean stays at half of that at the nearest (`ratios`) or below.
+
+    A curve that has fallen and rises again has not fallen yet. Columns of too few examples are left out.
+    """
     kept = int(((~np.isnan(values_NK)).sum(0) >= enough(values_NK)).sum())
-    return halving(np.array(at[:kept], float), ratios(values_NK[:, :kept], weights_RN))
+    shares_RK = ratios(values_NK[:, :kept], weights_RN)
+    ahead_RK = np.fmax.accumulate(shares_RK[:, ::-1], 1)[:, ::-1]  # the most that is still to come
+    places_R, reached_R = crossing(np.array(at[:kept], float), ahead_RK, np.full(len(ahead_RK), 0.5))
+    return estimate(places_R[0], places_R[1:], reached_R[0])
 
 
 def edges(longest: int) -> list[int]:
