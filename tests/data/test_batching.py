@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqarena.data.batching import TokenBatches, oversampled, plan
+from seqarena.errors import InputError
 
 LENGTHS = np.random.default_rng(0).integers(0, 60, 300)
 CLASSES = np.random.default_rng(1).choice(3, len(LENGTHS), p=[0.7, 0.22, 0.08])
@@ -43,7 +44,7 @@ def flat(shares: list[list[list[int]]]) -> list[int]:
 def test_every_example_is_in_exactly_one_batch_within_the_budget(lengths, tokens, examples, ranks, seed) -> None:
     try:
         batches = plan(np.array(lengths), tokens, examples, ranks, np.random.default_rng(seed))
-    except ValueError:  # every batch is one example already, and their number does not divide
+    except InputError:  # every batch is one example already, and their number does not divide
         assert len(lengths) % ranks
         return
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
@@ -77,9 +78,12 @@ def test_similar_lengths_stand_together() -> None:
     assert padded < 1.05 * LENGTHS.sum()
 
 
-def test_fewer_examples_than_ranks_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 examples cannot be dealt to 3 ranks"):
-        plan(np.array([1, 1]), 100, None, 3, None)
+def test_fewer_examples_than_ranks_are_refused_in_training_and_leave_a_rank_idle_in_evaluation() -> None:
+    lengths_N = np.array([1, 1])
+    with pytest.raises(InputError, match="2 training examples are too few for 3 ranks: write fewer devices"):
+        plan(lengths_N, 100, None, 3, None)
+    dealt = [[drawn.indices for drawn in TokenBatches(lengths_N, 100, None, None, rank, 3)] for rank in range(3)]
+    assert sorted(dealt) == [[[]], [[0]], [[1]]]
 
 
 @pytest.mark.parametrize("options", [{}, {"classes_N": CLASSES}], ids=["all", "oversample"])

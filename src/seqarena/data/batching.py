@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from torch.utils.data import Sampler
 
+from seqarena.errors import InputError
+
 
 class Drawn(NamedTuple):
     """The examples of one batch, and the epoch that it belongs to."""
@@ -24,13 +26,15 @@ def plan(
     ranks: int,
     order: np.random.Generator | None,
     least: int = 0,
+    spare: bool = False,
 ) -> list[np.ndarray]:
     """Batches of indices whose padded size, longest length times examples, stays within `max_tokens`.
 
     Examples are sorted by length, equal lengths shuffled by `order` (or left alone without one), and cut where the
     budget is full; since the cuts depend on the sorted lengths alone, every epoch has the same number of batches. An
     example longer than the budget is a batch by itself. The largest batches are halved until there are `least` and
-    their number can be dealt to the ranks evenly, so nothing is repeated and nothing left over.
+    their number can be dealt to the ranks evenly, so nothing is repeated and nothing left over. Where there are fewer
+    examples than ranks, some get an empty batch if `spare`, as an evaluation may; InputError otherwise.
     """
     shuffled = np.arange(len(lengths_N)) if order is None else order.permutation(len(lengths_N))
     by_length = shuffled[np.argsort(lengths_N[shuffled], kind="stable")]
@@ -42,15 +46,18 @@ def plan(
             batches.append(by_length[begin:place])
             begin = place
     batches.append(by_length[begin:])
-    return _divide([batch for batch in batches if len(batch)], ranks, least)
+    return _divide([batch for batch in batches if len(batch)], ranks, least, spare)
 
 
-def _divide(batches: list[np.ndarray], ranks: int, least: int) -> list[np.ndarray]:
+def _divide(batches: list[np.ndarray], ranks: int, least: int, spare: bool) -> list[np.ndarray]:
     while len(batches) < least or len(batches) % ranks:
         largest = max(range(len(batches)), key=lambda place: len(batches[place]))
         batch = batches[largest]
+        if len(batch) < 2 and spare:
+            batches.append(np.zeros(0, int))
+            continue
         if len(batch) < 2:
-            raise ValueError(f"{len(batches)} examples cannot be dealt to {ranks} ranks without repeating one")
+            raise InputError(f"{len(batches)} training examples are too few for {ranks} ranks: write fewer devices")
         batches[largest : largest + 1] = [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
     return batches
 
@@ -126,7 +133,7 @@ class TokenBatches(Sampler[Drawn]):
         """All ranks' batches of an epoch. Without an order, the examples that are repeated are the longest."""
         lengths_N, sizes = self._lengths_N, (self._max_tokens, self._max_examples, self._ranks)
         if self._classes_N is None:
-            return plan(lengths_N, *sizes, order, self._least)
+            return plan(lengths_N, *sizes, order, self._least, spare=self._seed is None)
         ranking_N = np.argsort(-lengths_N) if order is None else order.permutation(len(lengths_N))
         drawn_M = oversampled(self._classes_N, ranking_N)
         return [drawn_M[batch] for batch in plan(lengths_N[drawn_M], *sizes, order, self._least)]

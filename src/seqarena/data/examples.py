@@ -30,7 +30,7 @@ class Ragged:
 
 def padded(rows: list[np.ndarray]) -> Tensor:
     """Rows of ids side by side, (B, longest), at least one column, padded on the right with 0."""
-    ids = np.full((len(rows), max(1, *(len(row) for row in rows))), PAD, np.int64)
+    ids = np.full((len(rows), max([1, *(len(row) for row in rows)])), PAD, np.int64)
     for place, row in enumerate(rows):
         ids[place, : len(row)] = row
     return torch.from_numpy(ids)

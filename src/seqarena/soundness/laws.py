@@ -143,7 +143,7 @@ def saved(subject: Subject) -> None:
     holds(torch.equal(before, after), "loaded weights read otherwise")
 
 
-STEPS = 100
+STEPS = 200
 
 
 def learns(subject: Subject) -> None:
@@ -151,7 +151,7 @@ def learns(subject: Subject) -> None:
     encoder = subject.encoder(dropout=0.0).train()
     head = nn.Linear(subject.model.dim, 8)
     x_BSD, mask_BS = subject.batch((9, 7, 5, 8, 6, 9, 4, 7))
-    optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-2)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=3e-3)
     for _ in range(STEPS):
         loss = nn.functional.cross_entropy(head(encoder(x_BSD, mask_BS).summary_BD), torch.arange(8))
         optimizer.zero_grad()

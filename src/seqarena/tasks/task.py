@@ -145,11 +145,13 @@ class SequenceTask(L.LightningModule, Generic[B]):
 
     def validation_step(self, batch: B, batch_index: int) -> None:
         """Gather findings."""
-        self._findings.append(self.examine(batch))
+        if batch.examples:  # a rank may have none, where there are fewer examples than ranks
+            self._findings.append(self.examine(batch))
 
     def test_step(self, batch: B, batch_index: int) -> None:
         """Gather findings."""
-        self._findings.append(self.examine(batch))
+        if batch.examples:  # a rank may have none, where there are fewer examples than ranks
+            self._findings.append(self.examine(batch))
 
     def on_validation_epoch_end(self) -> None:
         """Score the validation split."""
