@@ -48,7 +48,7 @@ def make(home: Path, model: str = "lstm", seed: int = 1, share: float | None = 0
         "versions": {"torch": "2"}, "machine": {"cpu": "one", "gpus": [], "threads": 1, "ranks": 1},
         "started": "", "status": "done", "metrics": metrics,
         "parameters": {"total": 1000 * len(model), "embedding": 10, "other": 90},
-        "speed": {"tokens_per_s": 1000.0 * len(model) + seed},
+        "speed": {"tokens_per_s": 1000.0 * len(model) + seed, "latency_ms": 2.0 * len(model)},
         "cost": {"steps": 100, "tokens": 5000, "train_seconds": 10.0},
         "hashes": {"data": "d", "tokenizer": "t", "labels": "l"},
     }  # fmt: skip
