@@ -134,8 +134,8 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
         if is_first():
             report.announce(record, folder, Console())
         with loggers(record.config["logger"], folder, record) as watchers:
-            looks = [throughput, Latency(), recorder, *probes, progress(Console()), *ends]
-            run(config, folder, data, task, looks, watchers)
+            callbacks = [throughput, Latency(), recorder, *probes, progress(Console()), *ends]
+            run(config, folder, data, task, callbacks, watchers)
             record.reach = reaches(task.evaluations["test"], data.buckets, config.seed)
             for mirror in watchers:
                 if isinstance(mirror, Mirror):

@@ -59,6 +59,8 @@ class Probes(L.Callback):
             self._record.write(self._folder)
         module.logger_metrics({key: value for finding in found.values() for key, value in finding.keys().items()})
         numbers = {name: one.value for finding in found.values() for name, one in finding.numbers.items()}
+        if silent := [kind for kind in self._options.kinds if kind not in found]:
+            log.info("nothing to see in this model for: %s", ", ".join(silent))
         log.info("probes at the %s: %s", when, ", ".join(f"{name} {value:.4g}" for name, value in numbers.items()))
         return numbers, shown
 

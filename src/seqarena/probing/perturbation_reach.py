@@ -34,7 +34,10 @@ def measure(subject: Subject) -> Finding:
 
 @torch.no_grad()
 def _moves(subject: Subject, texts: Texts, at: list[int], generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """m, and whether the class changes, at each of the distances (B, K); NaN where a text has no such token."""
+    """m, and whether the class changes, at each of the distances (B, K).
+
+    NaN where a text has no such token, and where its output is zero, of which nothing is a share.
+    """
     before_BD = subject.read(subject.embed(texts.source_BS), texts.mask_BS)
     columns = [_move(subject, texts, before_BD, k, generator) for k in at]
     moved, changed = zip(*columns, strict=True)
@@ -47,8 +50,9 @@ def _move(
     there_BS = distances(texts.mask_BS) == k
     source_BS = torch.where(there_BS, others(texts.source_BS, subject.words, generator), texts.source_BS)
     after_BD = subject.read(subject.embed(source_BS), texts.mask_BS)
-    moved_B = (after_BD - before_BD).float().norm(dim=-1) / before_BD.float().norm(dim=-1)
-    absent_B = ~there_BS.any(1)
+    norm_B = before_BD.float().norm(dim=-1)
+    moved_B = (after_BD - before_BD).float().norm(dim=-1) / norm_B
+    absent_B = ~there_BS.any(1) | (norm_B == 0)
     changed_B = torch.zeros_like(moved_B)
     if subject.decide is not None:
         changed_B = (subject.decide(after_BD) != subject.decide(before_BD)).float()
