@@ -96,7 +96,7 @@ def test_operations_are_those_of_the_encoder_and_of_the_head_at_each_query(tagge
 
 
 def test_a_tagger_is_trained_evaluated_compared_and_used(verb: Verb) -> None:
-    sizes = [f"data.reader.{name}" for name in ("train=64", "val=16", "test=16", "length=16", "keys=4", "values=4")]
+    sizes = [f"data.reader.{name}" for name in ("train=64", "val=16", "test=16", "pairs=4", "keys=4", "values=4")]
     options = ("model=gru", "data=recall", "model.dim=16", "trainer.max_epochs=2", "logger=none", "cache=cache")
     code, out, err = verb("train", *options, *sizes, "hydra.run.dir=run")
     assert code == 0 and "accuracy of last_value" in out, out + err
