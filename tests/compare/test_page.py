@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser, browser
 from invented import comparison
 
 from seqarena.compare import findings, page, plot_view, views, wording
-from seqarena.compare.comparison import Comparison
+from seqarena.compare.comparison import Comparison, Score
 from seqarena.compare.disagreement import examples
 from seqarena.compare.palette import OWN, styles
 
@@ -93,6 +93,18 @@ def test_settings_of_one_model_are_named_by_what_sets_them_apart(tmp_path: Path)
     groups = [replace(one, label=f"lstm heads={n}", model="lstm") for n, one in enumerate(block.groups)]
     assert [one["name"] for one in views.models(replace(block, groups=groups)).values()] == ["heads=0", "heads=1"]
     assert [one["name"] for one in views.models(block).values()] == ["lstm", "transformer"]
+
+
+@pytest.mark.parametrize(("same", "ends"), [(1.0, (99.9, 100.0)), (0.5, (49.9, 50.0))])
+def test_an_axis_has_two_ends_where_all_scores_are_alike(
+    tmp_path: Path, same: float, ends: tuple[float, float]
+) -> None:
+    block = comparison(tmp_path, MODELS).blocks[0]
+    alike = [replace(one, score=Score(same, same, same, 200, 3)) for one in block.groups]
+    runs = [replace(one, score=same) for one in block.runs]
+    block = replace(block, groups=alike, runs=runs)
+    found = views.axis(block, views.rows(block, tmp_path))
+    assert (found["low"], found["high"]) == pytest.approx(ends)
 
 
 def test_less_is_better_ranks_the_other_way(tmp_path: Path) -> None:

@@ -166,6 +166,8 @@ def axis(block: Block, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     step = _step(max(high - low, 10.0 ** -digits(block)))
     first, last = math.floor(low / step) * step, math.ceil(high / step) * step
     last = min(last, 100.0) if block.factor == 100 and high <= 100 else last
+    if last <= first:  # all alike: an axis needs two ends all the same
+        first, last = (first - step, first) if block.factor == 100 else (first, first + step)
     ticks = [first + step * place for place in range(round((last - first) / step) + 1)]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return {"low": ticks[0], "high": ticks[-1], "ticks": ticks, "digits": decimals}
