@@ -25,6 +25,8 @@ SETUP |= {"pip install -c constraints.txt -e '.[dev]'", "pip install -c constrai
 SETUP |= {"pip install -c constraints-ray.txt -e '.[ray]'"}
 
 
+RECALL = ("data.reader.train=40", "data.reader.val=12", "data.reader.test=12", "probe.examples=8")
+
 WORDS = ("fine", "bad")
 REVIEWS = [{"review": f"{word} café {n}", "stars": n % 2, "year": 2000 + n % 3} for n in range(60) for word in WORDS]
 PAIRS = [(f"a dog {n}", f"ein Hund {n}", "free") for n in range(60)]
@@ -69,11 +71,14 @@ def cut_down(arguments: list[str]) -> list[str]:
         small += AGREEMENT
     if "data=numbers" in arguments:
         small += NUMBERS
+    if "data=recall" in arguments:
+        small += RECALL
     return [*arguments, *small, "trainer.max_steps=2", "trainer.max_epochs=null"]
 
 
-LEFT = {"lr_find=true": "lr_find.json", "report=data": "data_report.json"}
-"""What commands leave that train nothing."""
+LEFT = {"lr_find=true": "lr_find.json", "report=data": "data_report.json", "probe=all": "probes.html"}
+LEFT |= {"report=model": "../cache/soundness"}
+"""What commands leave that train nothing, or more than others."""
 
 
 ELSEWHERE = (" -m ", "devices=2", "sweeps=")

@@ -95,7 +95,7 @@ def test_settings_of_one_model_are_named_by_what_sets_them_apart(tmp_path: Path)
     assert [one["name"] for one in views.models(block).values()] == ["lstm", "transformer"]
 
 
-@pytest.mark.parametrize(("same", "ends"), [(1.0, (99.9, 100.0)), (0.5, (49.9, 50.0))])
+@pytest.mark.parametrize(("same", "ends"), [(1.0, (99.95, 100.0)), (0.5, (49.95, 50.0))])
 def test_an_axis_has_two_ends_where_all_scores_are_alike(
     tmp_path: Path, same: float, ends: tuple[float, float]
 ) -> None:
