@@ -240,8 +240,8 @@ def test_advice_names_the_cheapest_of_those_not_told_apart(tmp_path: Path) -> No
     assert compared(tmp_path, advise=True, limits={"tokens_per_s": 9000.0}).advice[0].choice == "transformer"
     nothing = compared(tmp_path, advise=True, limits={"parameters": 10.0}).advice[0]
     assert nothing.choice is None and nothing.text == "No model fits. limits.parameters would have to be 3,000, for gru"
-    with pytest.raises(InputError, match=r"limits\.latency_ms: no run measured it; there are parameters"):
-        compared(tmp_path, advise=True, limits={"latency_ms": 3.0})
+    with pytest.raises(InputError, match=r"limits\.step_ms: no run measured it; there are parameters"):
+        compared(tmp_path, advise=True, limits={"step_ms": 3.0})
 
 
 def test_refusals_name_the_run_and_the_cure(tmp_path: Path) -> None:

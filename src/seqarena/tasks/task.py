@@ -118,16 +118,21 @@ class SequenceTask(L.LightningModule, Generic[B]):
         if step == self._logged or step % self._log_every:
             return
         self._logged = step
-        since = torch.tensor([float(self._loss_since), self._targets_since], dtype=torch.float64)
+        total, targets = self._summed(float(self._loss_since), self._targets_since)
         self._loss_since, self._targets_since = 0.0, 0
-        if self.trainer.world_size > 1:
-            since = since.to(self.device)
-            dist.all_reduce(since)
-        loss = (since[0] / since[1]).item()
+        loss = total / targets
         rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
         self.logger_metrics({"train/loss": loss, "train/lr": rate})
         self._require_sane("train/loss")
         self._recent.clear()
+
+    def _summed(self, *numbers: float) -> list[float]:
+        """Each of them summed over the ranks."""
+        sums = torch.tensor(numbers, dtype=torch.float64)
+        if self.trainer.world_size > 1:
+            sums = sums.to(self.device)
+            dist.all_reduce(sums)
+        return sums.tolist()
 
     def logger_metrics(self, metrics: dict[str, float]) -> None:
         """Send metrics to every logger, on the axis of optimizer steps."""
@@ -198,13 +203,14 @@ class SequenceTask(L.LightningModule, Generic[B]):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Keep what has been validated, what is not logged yet, and what plateau has seen."""
+        loss, targets = self._summed(float(self._loss_since), self._targets_since)
         checkpoint["task"] = {
             "validated": self._validated,
             "validated_step": self.validated_step,
             "logged": self.logged,
             "logged_step": self._logged,
-            "loss_since": float(self._loss_since),
-            "targets_since": self._targets_since,
+            "loss_since": loss,
+            "targets_since": targets,
             "plateau": None if self._plateau is None else self._plateau.state_dict(),
         }
 
@@ -219,7 +225,8 @@ class SequenceTask(L.LightningModule, Generic[B]):
         kept, self._resumed = self._resumed, None
         self._validated, self.validated_step = list(kept["validated"]), kept["validated_step"]
         self.logged, self._logged = dict(kept["logged"]), kept["logged_step"]
-        self._loss_since, self._targets_since = kept["loss_since"], kept["targets_since"]
+        if self.trainer.is_global_zero:  # what was kept is the sum over the ranks
+            self._loss_since, self._targets_since = kept["loss_since"], kept["targets_since"]
         if self._plateau is not None:
             self._plateau.load_state_dict(kept["plateau"])
 
