@@ -234,6 +234,14 @@ def test_the_page_works(chromium: Browser, plain: Path) -> None:
     assert chromium.errors == []
 
 
+def test_long_settings_are_drawn_by_their_values(chromium: Browser, tmp_path: Path) -> None:
+    settings = [f"layers={n} norm=post warmup=0.{n}" for n in (2, 6)]
+    chromium.open(written(tmp_path, comparison(tmp_path / "runs", settings)))
+    legend = "[...document.querySelectorAll('#fig-curves .names li')].map(one => one.textContent)"
+    assert chromium.run(legend) == ["2 post 0.2", "6 post 0.6"]
+    assert chromium.run("document.querySelector('.board .name').textContent") == settings[0]
+
+
 def test_reach_is_drawn_with_its_numbers(chromium: Browser, plain: Path) -> None:
     chromium.open(plain)
     title = "document.querySelector('#fig-reach .plot-title').textContent"

@@ -125,6 +125,15 @@ def test_rules_are_corrected_together(home: Path) -> None:
     assert alone.p == pytest.approx(first(many).p) and first(many).adjusted > alone.adjusted
 
 
+def test_two_sides_of_one_question_count_once(home: Path) -> None:
+    ahead, behind = ({"better": {"where": a, "than": b}} for a, b in ((LSTM, GRU), (GRU, LSTM)))
+    other = {"better": {"where": LSTM, "than": RNN}}
+    both, one_side = judged(home, [ahead, other], [behind]), judged(home, [ahead, other], [other])
+    assert [rule.adjusted for rule in both.rules[:2]] == [rule.adjusted for rule in one_side.rules[:2]]
+    assert both.rules[2].adjusted == first(both).adjusted
+    assert first(both).adjusted <= 2 * first(both).p
+
+
 def test_a_rule_that_names_not_all_keys_is_meant_at_each_combination(home: Path) -> None:
     found = first(judged(home, [{"at_least": {"where": {}, "value": 0.5}}]))
     assert len(found.parts) == 3 and found.outcome == "holds"

@@ -40,7 +40,7 @@ def verdict(question: Question, pools: Sequence[Pool], alpha: float = ALPHA) -> 
     """Decide the rules of a sweep file from its runs; the pools are in order of size."""
     asked = [(side, rule) for side in (SUPPORTED, REFUTED) for rule in getattr(question, side)]
     judged = [_judge(side, rule, question, pools, alpha) for side, rule in asked]
-    corrected = holm([min(one.p_holds, one.p_fails) for one in judged])
+    corrected = _corrected([min(one.p_holds, one.p_fails) for one in judged])
     rules = [
         RuleOutcome(
             side=one.side,
@@ -63,6 +63,16 @@ def verdict(question: Question, pools: Sequence[Pool], alpha: float = ALPHA) -> 
         reason=_reason(outcome, rules),
         rules=rules,
     )
+
+
+def _corrected(p: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values, where rules that ask the same question count once.
+
+    "A better than B" and "B better than A" are two sides of one test, with one p-value: the same number to ten digits.
+    """
+    asked = {f"{one:.10g}": one for one in p}
+    adjusted = dict(zip(asked, holm(list(asked.values())), strict=True))
+    return [adjusted[f"{one:.10g}"] for one in p]
 
 
 def outcome_of(rules: Sequence[RuleOutcome]) -> str:

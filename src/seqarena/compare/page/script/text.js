@@ -56,7 +56,10 @@ const brief = (v) => {                                       // three significan
 const tidy = (v) => (v >= 1e4 ? brief(v) : String(+v.toPrecision(3)));
 const name = (m) => B().models[m].name;
 const LABEL = 24;
-const tag = (m) => { const n = name(m); return n.length > LABEL ? `${n.slice(0, LABEL - 11)}…${n.slice(-10)}` : n; };  // ends tell settings apart
+const tag = (m) => {                                         // of a long name the values alone, then its ends: they tell settings apart
+  const n = name(m).length > LABEL ? name(m).replace(/(^| )[\w.]+=/g, "$1") : name(m);
+  return n.length > LABEL ? `${n.slice(0, LABEL - 11)}…${n.slice(-10)}` : n;
+};
 const safe = (s) => String(s).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;"); // plotly reads some HTML
 const cap = (s) => s.charAt(0).toUpperCase() + s.slice(1);
 const join = (list) => (list.length < 2 ? list.join("") : `${list.slice(0, -1).join(", ")} and ${list[list.length - 1]}`);
