@@ -82,6 +82,19 @@ def test_ranks_equal_one_process_that_accumulates(
 
 
 @pytest.mark.slow
+def test_torchrun_starts_the_ranks_too(tmp_path: Path) -> None:
+    options = (*CLASSIFY, "model=textcnn", *ranks(2))
+    torchrun = [str(Path(sys.executable).parent / "torchrun"), "--nproc-per-node=2"]
+    done = subprocess.run(
+        [*torchrun, *command(tmp_path / "run", *options)[1:]], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    assert (record["status"], record["machine"]["ranks"]) == ("done", 2)
+    assert pq.read_table(tmp_path / "run" / "examples.parquet")["id"].to_pylist() == list(range(17))
+
+
+@pytest.mark.slow
 def test_two_killed_ranks_go_on_to_the_same_weights(tmp_path: Path) -> None:
     long = (
         *CLASSIFY,

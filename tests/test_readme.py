@@ -144,6 +144,7 @@ def test_evaluation_and_prediction_commands(verb: Verb, texts: Path) -> None:
 
 def test_no_command_is_left_out() -> None:
     known = ("python train.py", "python evaluate.py", "python predict.py", "python compare.py", "cat texts.txt")
+    known += ("torchrun ", "srun ")  # of which test_ranks.py runs the first; the other needs a cluster
     for line in COMMANDS:
         assert line in SETUP or line.startswith(known), line
     makefile = (ROOT / "Makefile").read_text()
