@@ -280,6 +280,14 @@ def test_nothing_heavy_is_imported() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_share_lies_within_0_and_1_and_so_does_its_interval(tmp_path: Path) -> None:
+    for seed, share in ((1, 1.0), (2, 0.99), (3, 0.93)):
+        make(tmp_path, "lstm", seed, share)
+    (block,) = compared(tmp_path, metric="test/f1_macro").blocks
+    score = block.groups[0].score
+    assert score is not None and score.low is not None and score.low < score.value < 1.0 == score.high
+
+
 def test_a_model_that_broke_a_law_is_marked_and_compared_all_the_same(tmp_path: Path) -> None:
     three(tmp_path, "lstm", 0.9, soundness={"card": "c1", "broken": ["future"]})
     three(tmp_path, "gru", 0.8, soundness={"card": "c2", "broken": []})

@@ -18,6 +18,8 @@ from seqarena.errors import InputError
 from seqarena.sweep.metrics import Metric
 
 FEW_SENTENCES = 300
+SHARES = ("accuracy", "f1_macro", "empty_outputs")
+"""Metrics from 0 to 1, and so are the limits of their intervals."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,8 @@ def summary(side: Side, metric: Metric, binary: np.ndarray | None, alpha: float 
         _, low, high = one_number(binary, fixed, alpha)
     else:
         low, high = contrast([Group(runs.theta, runs.psi, runs.ids, fixed)], [1.0]).interval(alpha)
+        if metric.name in SHARES:
+            low, high = max(low, 0.0), min(high, 1.0)
     return Score(value, shown(low), shown(high), n, runs.runs, _note(metric, n, few))
 
 

@@ -11,7 +11,7 @@ from seqarena.compare.comparison import Block, Curve, GroupSummary, PairSummary,
 from seqarena.compare.curves import curve, finite
 from seqarena.compare.decisions import Decision, Manner, Side, decide
 from seqarena.compare.influences import logarithmic, value
-from seqarena.compare.pool import Members, Pool, score, summary
+from seqarena.compare.pool import SHARES, Members, Pool, score, summary
 from seqarena.compare.reaching import reach
 from seqarena.compare.records import Entry
 from seqarena.compare.statistics import clopper_pearson
@@ -22,7 +22,6 @@ from seqarena.sweep.metrics import MEASURES, SEARCH, Better, Metric
 
 POINTS = 100.0
 """Accuracy and other shares are shown in points; BLEU, chrF, loss and costs as they are."""
-SHARES = ("accuracy", "f1_macro", "empty_outputs")
 UNFINISHED = {"running": "still running, or its process was killed", "interrupted": "stopped before its end"}
 BASELINE = "baseline="
 
