@@ -69,7 +69,7 @@ def test_ranks_equal_one_process_that_accumulates(
     many = trained(tmp_path / "many", *options, *ranks(count))
     for name, weight in weights(one).items():
         if not name.endswith("key.bias"):  # softmax cancels it: its gradient is rounding alone, which Adam blows up
-            torch.testing.assert_close(weights(many)[name], weight, atol=1e-6, rtol=1e-5)
+            torch.testing.assert_close(weights(many)[name], weight, atol=2e-5, rtol=1e-4)
     alone, shared = (pq.read_table(folder / "examples.parquet") for folder in (one, many))
     assert shared["id"].to_pylist() == alone["id"].to_pylist() == list(range(tested))
     assert shared["prediction"].equals(alone["prediction"])
