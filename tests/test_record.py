@@ -107,6 +107,7 @@ def test_secrets_stay_out_and_innocent_names_stay_in(tmp_path: Path) -> None:
 def test_the_config_hash_sees_what_is_trained_and_not_where() -> None:
     same = config_hash(CONFIG | {"cache": "b", "logger": {"name": "csv"}, "sweep": "x"})
     assert config_hash(CONFIG) == same != config_hash(CONFIG | {"seed": 4})
+    assert config_hash(CONFIG | {"probe": {"kinds": ["attention"]}}) != same, "its record would hold more"
 
 
 def test_code_is_the_checkouts_commit_or_nothing(tmp_path: Path) -> None:

@@ -24,10 +24,7 @@ SCHEMA = 1
 FILE = "record.json"
 STATUSES = ("running", "done", "failed", "diverged", "interrupted")
 PACKAGES = ("seqarena", "torch", "lightning", "hydra-core", "datasets", "tokenizers", "sacrebleu", "numpy", "wandb")
-PLACES = (
-    *("cache", "logger", "lr_find", "report", "replay", "probe"),
-    *("sweep", "jobs", "retry", "fail_fast", "time_limit"),
-)
+PLACES = ("cache", "logger", "lr_find", "report", "replay", "sweep", "jobs", "retry", "fail_fast", "time_limit")
 """Parts of a config that say where a run is kept and who watches it; they are not part of its hash."""
 
 _SECRET = re.compile(r"(^|[._-])(api_?key|key|token|password|passwd|secret|credentials?)$", re.IGNORECASE)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from random import Random
 
 from seqarena.data.source import Row
-from seqarena.data.sources.generated import Generated, listed
+from seqarena.data.sources.generated import Generated, listed, turn
 
 MARK = "x"
 """What follows a marked digit, without a space."""
@@ -51,8 +51,7 @@ class Adding(Generated):
 
     def draw(self, rng: Random, split: str, index: int) -> Row:
         """Digits of the length whose turn it is."""
-        lengths = self.lengths[split]
-        length = lengths[index % len(lengths)]
+        length = turn(self.lengths[split], index)
         digits = rng.choices(range(10), k=length)
         first, second = rng.randrange(length // 2), rng.randrange(length // 2, length)
         marked = [f"{digit}{MARK}" if place in (first, second) else str(digit) for place, digit in enumerate(digits)]

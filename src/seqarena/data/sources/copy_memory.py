@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from random import Random
 
 from seqarena.data.source import Row
-from seqarena.data.sources.generated import Generated, listed
+from seqarena.data.sources.generated import Generated, listed, turn
 from seqarena.data.sources.memory import BLANK, MARK, row, symbols, whole
 
 
@@ -49,8 +49,7 @@ class CopyMemory(Generated):
 
     def draw(self, rng: Random, split: str, index: int) -> Row:
         """A text of the delay whose turn it is."""
-        distances = self.distances[split]
-        delay = distances[index % len(distances)]
+        delay = turn(self.distances[split], index)
         tokens = [*symbols(rng, self.alphabet, self.items), *[BLANK] * delay, *[MARK] * self.items]
         origins = {self.items + delay + item: item for item in range(self.items)}
         return {**row(tokens, origins), "distance": delay}

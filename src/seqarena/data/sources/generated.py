@@ -105,6 +105,11 @@ def _numbers(option: str, told: Sequence[int], least: int, example: str) -> tupl
     return tuple(told)
 
 
+def turn(values: Sequence[int], index: int) -> int:
+    """The value of that row: they take turns."""
+    return values[index % len(values)]
+
+
 def ends(
     name: str, option: str, usual: Sequence[int], tested: Sequence[int] | None, least: int, example: str
 ) -> dict[str, tuple[int, int]]:

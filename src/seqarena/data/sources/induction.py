@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from random import Random
 
 from seqarena.data.source import Row
-from seqarena.data.sources.generated import Generated, listed
+from seqarena.data.sources.generated import Generated, listed, turn
 from seqarena.data.sources.memory import MARK, row, symbols, whole
 
 
@@ -50,8 +50,7 @@ class Induction(Generated):
 
     def draw(self, rng: Random, split: str, index: int) -> Row:
         """A text of the distance whose turn it is."""
-        distances = self.distances[split]
-        distance = distances[index % len(distances)]
+        distance = turn(self.distances[split], index)
         lead = symbols(rng, self.alphabet, rng.randint(0, self.lead))
         tokens = [*lead, MARK, *symbols(rng, self.alphabet, 1 + distance), MARK]
         return row(tokens, {len(tokens) - 1: len(lead) + 1})

@@ -11,7 +11,7 @@ from heapq import nsmallest
 from random import Random
 
 from seqarena.data.source import Row
-from seqarena.data.sources.generated import Generated, listed
+from seqarena.data.sources.generated import Generated, listed, turn
 from seqarena.data.sources.memory import BLANK, row, whole
 from seqarena.errors import InputError
 
@@ -65,8 +65,7 @@ class Recall(Generated):
 
     def draw(self, rng: Random, split: str, index: int) -> Row:
         """A text of the length whose turn it is."""
-        lengths = self.lengths[split]
-        length, begin = lengths[index % len(lengths)], 2 * self.pairs
+        length, begin = turn(self.lengths[split], index), 2 * self.pairs
         keys = [f"k{key}" for key in rng.sample(range(self.keys), self.pairs)]
         values = [f"v{value}" for value in rng.sample(range(self.values), self.pairs)]
         tokens = [word for pair in zip(keys, values, strict=True) for word in pair] + [BLANK] * (length - begin)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from random import Random
 
 from seqarena.data.source import Row
-from seqarena.data.sources.generated import Generated, listed
+from seqarena.data.sources.generated import Generated, listed, turn
 from seqarena.data.sources.memory import BLANK, MARK, row, symbols, whole
 
 
@@ -51,8 +51,7 @@ class SelectiveCopy(Generated):
 
     def draw(self, rng: Random, split: str, index: int) -> Row:
         """A text of the length whose turn it is."""
-        lengths = self.lengths[split]
-        length = lengths[index % len(lengths)]
+        length = turn(self.lengths[split], index)
         tokens = [BLANK] * length + [MARK] * self.items
         places = sorted(rng.sample(range(length), self.items))
         for place, symbol in zip(places, symbols(rng, self.alphabet, self.items), strict=True):
