@@ -294,3 +294,23 @@ def test_a_model_that_broke_a_law_is_marked_and_compared_all_the_same(tmp_path: 
     found = compared(tmp_path)
     (banner,) = (one for one in found.banners if one.differs == "soundness")
     assert "lstm breaks: future" in banner.text and not banner.separates and len(found.blocks) == 1
+
+
+def test_where_the_data_is_under_study_scores_need_one_test_set_and_speeds_do_not(tmp_path: Path) -> None:
+    folder = tmp_path / "outputs" / "sweeps" / "s"
+    for length, n in ((64, 240), (512, 100)):
+        for seed in (1, 2, 3):
+            asked = [f"data.reader.lengths=[{length}]", f"data.batch_tokens={length}", f"seed={seed}"]
+            settled = config("lstm")
+            settled["data"] = settled["data"] | {"batch_tokens": length}
+            make(
+                folder, "lstm", seed, 0.8, name=f"{length}-{seed}", overrides=asked, config=settled,
+                correct=right(seed, 0.8, n), hashes={"data": f"d{length}", "tokenizer": "t", "labels": "l"},
+            )  # fmt: skip
+    scores, speeds = (
+        compare(of_sweep(tmp_path, "s"), Options(metric=one)) for one in ("test/accuracy", "speed/tokens_per_s")
+    )
+    assert [len(block.groups) for block in scores.blocks] == [1, 1]
+    assert "data.reader.lengths and data.batch_tokens make other test sets" in scores.banners[0].text
+    assert [len(block.groups) for block in speeds.blocks] == [2] and speeds.blocks[0].pairs
+    assert not any(banner.separates for banner in speeds.banners)

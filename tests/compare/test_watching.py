@@ -63,3 +63,16 @@ def test_without_a_ledger_nothing_says_that_it_is_over(tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text("{")
     with pytest.raises(InputError, match="is damaged"):
         watching.ahead(tmp_path)
+
+
+def test_following_without_a_ledger_is_no_look_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    for model, seed in JOBS:
+        make(tmp_path / "outputs/sweeps/s", model, seed, 0.9)
+    monkeypatch.setattr(watching.time, "sleep", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        run(asked(sweep="s", watch=True), tmp_path, "")
+    made = {path.name for path in (tmp_path / "outputs/compare/s").iterdir()}
+    assert "index.html" in made and "looks.json" not in made
