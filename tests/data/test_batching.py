@@ -4,10 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqarena.data.batching import TokenBatches, oversampled, plan
+from seqarena.data.examples import classification_batch, tagging_batch, translation_batch
 from seqarena.errors import InputError
 
 LENGTHS = np.random.default_rng(0).integers(0, 60, 300)
@@ -76,6 +78,16 @@ def test_the_order_follows_seed_and_epoch_and_the_number_of_batches_does_not() -
 def test_similar_lengths_stand_together() -> None:
     padded = sum(len(b) * max(LENGTHS[i] for i in b) for b in dealt(1)[0])
     assert padded < 1.05 * LENGTHS.sum()
+
+
+def test_the_batch_of_an_idle_rank_can_be_made_for_every_task() -> None:
+    none = torch.zeros(0).long()
+    made = (
+        classification_batch([], [], none),
+        translation_batch([], [], []),
+        tagging_batch([], [], [], [], np.zeros(0, int)),
+    )
+    assert [batch.examples for batch in made] == [0, 0, 0]
 
 
 def test_fewer_examples_than_ranks_are_refused_in_training_and_leave_a_rank_idle_in_evaluation() -> None:

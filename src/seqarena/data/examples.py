@@ -117,7 +117,7 @@ def tagging_batch(
 
 
 def _flat(rows: list[np.ndarray]) -> Tensor:
-    return torch.from_numpy(np.concatenate(rows).astype(np.int64))
+    return torch.from_numpy(np.concatenate([np.zeros(0, np.int64), *rows]).astype(np.int64))
 
 
 def classification_batch(indices: list[int], rows: list[np.ndarray], labels_B: Tensor) -> ClassificationBatch:
