@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 os.environ["SEQARENA_ROOT"] = str(ROOT)
 os.environ.setdefault("WANDB_SILENT", "true")
+os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE"  # no bf16 by itself, so tests compare in fp32 on every processor
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported
 
 Verb = Callable[..., tuple[int, str, str]]

@@ -20,7 +20,8 @@ from seqarena.runs import PLACES, Run, absolute, build
 
 def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
     """Scores of `run` under the options of conf/evaluate.yaml; they go to `folder` with a row for each example."""
-    check_machine(config.accelerator, config.precision, "")
+    precision = config.precision or run.precision
+    check_machine(config.accelerator, precision, "")
     reader, rows = _rows(run, config)
     data = run.config.data
     batches = BatchOptions(data.batch_tokens, data.batch_examples, 0, 0)
@@ -31,7 +32,7 @@ def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
     trainer = L.Trainer(
         accelerator=config.accelerator,
         devices=1,
-        precision=config.precision,
+        precision=precision,
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,

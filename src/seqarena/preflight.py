@@ -12,10 +12,9 @@ from seqarena.data.module import DataModule
 from seqarena.device import available_cores
 from seqarena.errors import InputError
 from seqarena.limits import check_limits
+from seqarena.precision import HALF, PRECISIONS
 from seqarena.probing.probes import ProbeOptions
 
-HALF = ("16-mixed", "16-true")
-PRECISIONS = ("32-true", "bf16-mixed", *HALF, "bf16-true", "64-true")
 STRATEGIES = ("auto", "ddp", "ddp_spawn", "ddp_fork", "fsdp")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 

@@ -37,7 +37,7 @@ def announce(record: Record, folder: Path, console: Console) -> None:
     console.print(
         f"[bold]{escape(record.model)}[/] ({total:,} parameters) on [bold]{escape(record.data)}[/] "
         f"({sizes} examples), {escape(', '.join(record.machine['gpus']) or record.machine['cpu'])}, "
-        f"{record.machine['threads']} threads, into {escape(relative(folder))}",
+        f"{record.machine['threads']} threads, {record.machine['precision']}, into {escape(relative(folder))}",
         soft_wrap=True,
         highlight=False,
     )

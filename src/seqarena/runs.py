@@ -122,12 +122,16 @@ TASKS: dict[str, Callable[[DictConfig, Vocabulary], SequenceTask]] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run, rebuilt from its folder alone: its config, what training fixed, and the task with its weights."""
+    """A finished run, rebuilt from its folder alone: its config, what training fixed, the task with its weights.
+
+    `precision` is the one it was trained and tested in.
+    """
 
     folder: Path
     config: DictConfig
     vocabulary: Vocabulary
     task: SequenceTask
+    precision: str
 
 
 def open_run(path: Path, decoding: dict[str, Any]) -> Run:
@@ -136,7 +140,8 @@ def open_run(path: Path, decoding: dict[str, Any]) -> Run:
     The config is the record's, and nothing in the folder is executed.
     """
     folder, weights = _places(path)
-    config = OmegaConf.create(_literal(Record.read(folder).config))
+    record = Record.read(folder)
+    config = OmegaConf.create(_literal(record.config))
     if decoding and config.task.name != "translation":
         raise InputError(f"{', '.join(decoding)}: this run is a {config.task.name}, which searches for nothing")
     if decoding:
@@ -145,7 +150,8 @@ def open_run(path: Path, decoding: dict[str, Any]) -> Run:
     vocabulary = Vocabulary.load(folder / "vocabulary")
     task = build_task(config, vocabulary)
     task.load_state_dict(_weights(weights, task))
-    return Run(folder, config, vocabulary, task.eval())
+    precision = record.machine.get("precision", config.trainer.precision)
+    return Run(folder, config, vocabulary, task.eval(), precision)
 
 
 def _places(path: Path) -> tuple[Path, Path]:

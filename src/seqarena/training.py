@@ -13,7 +13,7 @@ from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig
 from rich.console import Console
 
-from seqarena import mishaps, report
+from seqarena import mishaps, precision, report
 from seqarena.budget.account import settled
 from seqarena.budget.clock import TimeLimit
 from seqarena.budget.trials import drawn
@@ -55,7 +55,7 @@ def make_trainer(config: DictConfig, folder: Path, callbacks: list[L.Callback], 
         devices=how.devices,
         num_nodes=how.num_nodes,
         strategy=how.strategy,
-        precision=how.precision,
+        precision=precision.settled(how.precision, how.accelerator),
         max_epochs=how.max_epochs,
         max_steps=how.max_steps,
         val_check_interval=None if how.validate_every is None else how.validate_every * how.accumulate,
@@ -123,7 +123,8 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
         config, record.budget, data, task = prepare(config)
         if record.budget:
             record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
-        refuse_changed(before, data)
+        record.machine["precision"] = precision.settled(config.trainer.precision, config.trainer.accelerator)
+        refuse_changed(before, record, data)
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
         throughput = Throughput(config.trainer.log_every, forward)
         recorder.describe(data, parameters(task), throughput)
@@ -180,12 +181,19 @@ def run(
         points.forget()
 
 
-def refuse_changed(before: Record | None, data: DataModule) -> None:
-    """A run that goes on must go on with the data that it began with."""
-    known = before.hashes if before is not None else {}
-    changed = [name for name, value in data.hashes().items() if name in known and known[name] != value]
+def refuse_changed(before: Record | None, record: Record, data: DataModule) -> None:
+    """A run that goes on must go on with the data and in the arithmetic that it began with."""
+    if before is None:
+        return
+    changed = [name for name, value in data.hashes().items() if before.hashes.get(name, value) != value]
     if changed:
         raise InputError(f"{' and '.join(changed)} changed since this run began: begin another in a new hydra.run.dir")
+    began, now = before.machine.get("precision"), record.machine["precision"]
+    if began not in (None, now):
+        raise InputError(
+            f"this run began in {began}, and trainer.precision=auto is {now} on this machine: go on where it began, or "
+            f"begin another with trainer.precision={began} in a new hydra.run.dir"
+        )
 
 
 def choose(task: SequenceTask, trainer: L.Trainer, data: DataModule, best: Path, recent: LastWeights | None) -> None:

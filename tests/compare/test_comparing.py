@@ -73,6 +73,7 @@ def test_runs_with_equal_configs_are_one_group_whatever_their_seed_and_place(tmp
         ({"signature": {"bleu": "x"}}, "metric signature"),
         ({"code": {"commit": "other", "dirty": False}}, "code commit"),
         ({"versions": {"torch": "3"}}, "versions"),
+        ({"machine": {"cpu": "one", "gpus": [], "threads": 1, "ranks": 1, "precision": "bf16-mixed"}}, "precision"),
         ({"config": config("gru") | {"budget": {"kind": "time", "minutes": 5}}}, "budget"),
         ({"config": config("gru") | {"task": {"name": "classification", "decoding": {"beam": 5}}}}, "decoding"),
     ],

@@ -15,7 +15,13 @@ Conditions = dict[str, str | None]
 SPEED = ("speed", "memory")
 """Groups of measures that depend on the machine and on the shape of batches."""
 
-DRAWN = {"data": "data", "data.tokenizer": "tokenizer", "task.decoding": "decoding", "budget": "budget"}
+DRAWN = {
+    "data": "data",
+    "data.tokenizer": "tokenizer",
+    "task.decoding": "decoding",
+    "budget": "budget",
+    "trainer.precision": "precision",
+}
 """What a factor under study changes, by the beginning of its path."""
 
 TEXTS = ("id", "text", "label", "source", "reference")
@@ -50,6 +56,11 @@ def _code(entry: Entry) -> str | None:
     return None if code is None else str(code["commit"])
 
 
+def _precision(entry: Entry) -> str | None:
+    """The one that was chosen, where `auto` was asked for."""
+    return entry.record.machine.get("precision") or (entry.record.config.get("trainer") or {}).get("precision")
+
+
 def _versions(entry: Entry) -> str | None:
     return ", ".join(f"{name} {number}" for name, number in sorted(entry.record.versions.items()))
 
@@ -72,6 +83,7 @@ CONDITIONS: Mapping[str, Callable[[Entry], str | None]] = {
     "signature": _signature,
     "decoding": _part("task", "decoding"),
     "budget": _budget,
+    "precision": _precision,
     "code": _code,
     "versions": _versions,
 }
