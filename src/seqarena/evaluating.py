@@ -20,7 +20,7 @@ from seqarena.runs import PLACES, Run, absolute, build
 
 def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
     """Scores of `run` under the options of conf/evaluate.yaml; they go to `folder` with a row for each example."""
-    precision = config.precision or run.precision
+    precision: Any = config.precision or run.precision
     check_machine(config.accelerator, precision, "")
     reader, rows = _rows(run, config)
     data = run.config.data

@@ -1,10 +1,11 @@
 """The arithmetic of a run. `auto` is bf16 where the device is fast at it and fp32 elsewhere; the record says which.
 
-On a processor with bf16 instructions a training step under autocast takes half to two thirds of the time; on one without
-them bf16 is emulated, slower than fp32.
+On a processor with bf16 instructions a training step under autocast takes half to two thirds of the time; on one
+without them bf16 is emulated, slower than fp32.
 """
 
 import os
+from typing import Any
 
 import torch
 
@@ -13,8 +14,8 @@ HALF = ("16-mixed", "16-true")
 PRECISIONS = (AUTO, "32-true", "bf16-mixed", *HALF, "bf16-true", "64-true")
 
 
-def settled(precision: str, accelerator: str) -> str:
-    """The precision that Lightning is told: `precision` itself, or what `auto` means on this machine's `accelerator`."""
+def settled(precision: str, accelerator: str) -> Any:
+    """The word for Lightning: `precision` itself, or what `auto` means on this machine's `accelerator`."""
     if precision != AUTO:
         return precision
     on_gpu = accelerator != "cpu" and torch.cuda.is_available()
@@ -23,7 +24,7 @@ def settled(precision: str, accelerator: str) -> str:
 
 
 def cpu_is_fast() -> bool:
-    """Whether an x86 processor has bf16 instructions, and oneDNN was not told to leave them alone (ONEDNN_MAX_CPU_ISA)."""
+    """Whether an x86 processor has bf16 instructions, which oneDNN may use (ONEDNN_MAX_CPU_ISA)."""
     has = torch.cpu.get_capabilities()
     told = os.environ.get("ONEDNN_MAX_CPU_ISA", "ALL").upper()
     allowed = told in ("ALL", "DEFAULT") or any(name in told for name in ("BF16", "FP16", "AMX", "AVX10"))

@@ -45,7 +45,8 @@ def make(home: Path, model: str = "lstm", seed: int = 1, share: float | None = 0
     record: dict[str, Any] = {
         "run": name, "sweep": None, "model": model, "data": "made", "task": "classification", "seed": seed,
         "config": settled, "overrides": overrides, "code": {"commit": "c0ffee", "dirty": False},
-        "versions": {"torch": "2"}, "machine": {"cpu": "one", "gpus": [], "threads": 1, "ranks": 1, "precision": "32-true"},
+        "versions": {"torch": "2"},
+        "machine": {"cpu": "one", "gpus": [], "threads": 1, "ranks": 1, "precision": "32-true"},
         "started": "", "status": "done", "metrics": metrics,
         "parameters": {"total": 1000 * len(model), "embedding": 10, "other": 90},
         "speed": {"tokens_per_s": 1000.0 * len(model) + seed, "latency_ms": 2.0 * len(model)},
