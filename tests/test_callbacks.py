@@ -35,7 +35,7 @@ class Scene:
     """A trainer and a module as a callback sees them, and a clock set by hand."""
 
     def __init__(self, ranks: int = 1) -> None:
-        self.now, self.global_step, self.world_size = 0.0, 0, ranks
+        self.now, self.global_step, self.world_size, self.local_rank = 0.0, 0, ranks, 0
         self.strategy, self.device = self, torch.device("cpu")
         self.told: list[dict[str, float]] = []
 
@@ -58,8 +58,11 @@ def play(scene: Scene, callback: Any, begin: float, end: float, step: int, *coun
 def whole_run(ranks: int = 1) -> tuple[Scene, Throughput]:
     """A step of warm-up, one of two batches, a validation of 83 seconds, two steps, the end."""
     scene = Scene(ranks)
-    speed = Throughput(log_every=2, flops_per_token=7, warmup=1, clock=lambda: scene.now)
+    speed = Throughput(
+        log_every=2, flops_per_token=7, warmup=1, clock=lambda: scene.now, energy=lambda *_: lambda: 5 * scene.now
+    )
     speed.on_train_start(scene, scene)  # type: ignore[arg-type]
+    speed.peak_flops = 1000
     play(scene, speed, 0, 10, 1, 100, 100, 10)
     play(scene, speed, 11, 13, 1, 30, 40, 3)
     play(scene, speed, 13.5, 16, 2, 50, 60, 5)
@@ -84,6 +87,8 @@ def test_speed_by_hand() -> None:
     assert second["speed/tokens_per_s"] == pytest.approx(40 / 6)
     assert second["speed/step_ms"] == pytest.approx(3000)
     assert speed.speed["speed/tokens_per_s"] == pytest.approx(120 / 12)
+    assert speed.speed["speed/mfu"] == pytest.approx(3 * 7 * 120 / 12 / 1000)
+    assert first["speed/joules_per_1000_tokens"] == pytest.approx(1000 * 5 * 6 / 80)
     assert "speed/tokens_per_s_per_device" not in speed.speed
 
 
@@ -91,6 +96,7 @@ def test_cost_counts_everything_but_validation() -> None:
     _, speed = whole_run()
     assert speed.cost() == {
         "cost/steps": 4, "cost/train_seconds": 10 + 6 + 1 + 6 + 1, "cost/tokens": 220, "cost/train_flops": 3 * 7 * 220,
+        "cost/joules": 5 * (10 + 6 + 1 + 6 + 1),
     }  # fmt: skip
     resumed = Throughput(2, 7)
     resumed.load_state_dict(speed.state_dict())
@@ -101,7 +107,7 @@ def test_speed_is_summed_over_ranks_and_shown_for_each() -> None:
     one, two = whole_run()[1], whole_run(2)[1]
     assert two.speed["speed/tokens_per_s"] == pytest.approx(2 * one.speed["speed/tokens_per_s"])
     assert two.speed["speed/tokens_per_s_per_device"] == pytest.approx(one.speed["speed/tokens_per_s"])
-    for key in ("speed/step_ms", "speed/padding_share", "speed/data_wait_share"):
+    for key in ("speed/step_ms", "speed/padding_share", "speed/data_wait_share", "speed/mfu"):
         assert two.speed[key] == pytest.approx(one.speed[key])
     assert two.cost()["cost/train_seconds"] == one.cost()["cost/train_seconds"]
     assert two.cost()["cost/tokens"] == 2 * one.cost()["cost/tokens"] and two.cost()["cost/steps"] == 4

@@ -147,7 +147,11 @@ def costs(record: Record) -> Table:
     if "latency_ms" in speed:
         table.add_row("latency", f"{speed['latency_ms']:.3g} ms for one text alone")
     forward, total = record.flops["per_token_forward"], record.flops["training_total"]
-    table.add_row("arithmetic", f"{si(forward)}FLOP a token forward, {si(total)}FLOP in training")
+    used = f", {speed['mfu']:.0%} of the device's measured best" if "mfu" in speed else ""
+    table.add_row("arithmetic", f"{si(forward)}FLOP a token forward, {si(total)}FLOP in training{used}")
+    if "joules" in cost:
+        each = 1000 * cost["joules"] / cost["tokens"]
+        table.add_row("energy", f"{si(cost['joules'])}J, {each:.3g} J per 1,000 tokens")
     if record.budget:
         table.add_row("budget", escape(told(record.budget)))
     if record.memory:

@@ -22,6 +22,7 @@ from seqarena.callbacks.averaging import LastWeights
 from seqarena.callbacks.latency import Latency
 from seqarena.callbacks.loggers import loggers
 from seqarena.callbacks.mirror import Mirror
+from seqarena.callbacks.peak import dtype
 from seqarena.callbacks.probes import Probes
 from seqarena.callbacks.progress import progress
 from seqarena.callbacks.recorder import Recorder, machine
@@ -126,7 +127,7 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
         record.machine["precision"] = precision.settled(config.trainer.precision, config.trainer.accelerator)
         refuse_changed(before, record, data)
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
-        throughput = Throughput(config.trainer.log_every, forward)
+        throughput = Throughput(config.trainer.log_every, forward, dtype(record.machine["precision"]))
         recorder.describe(data, parameters(task), throughput)
         record.soundness = known(config.model, Path(config.cache))
         ends = [TimeLimit(config.budget.minutes, throughput, record.budget)] if config.budget.kind == "time" else []

@@ -8,7 +8,7 @@ from typing import Any
 from lightning.pytorch.loggers.logger import Logger
 from lightning.pytorch.utilities import rank_zero_only
 
-FILE = "history.jsonl"
+from seqarena.history import FILE, read
 
 
 class History(Logger):
@@ -47,9 +47,3 @@ class History(Logger):
 
     def log_hyperparams(self, *arguments: Any, **named: Any) -> None:
         """Nothing: the record holds the config."""
-
-
-def read(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run's history; a last line that a crash cut off is left out."""
-    lines = (folder / FILE).read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines[:-1]]

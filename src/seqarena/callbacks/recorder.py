@@ -18,7 +18,7 @@ from seqarena.data.module import DataModule
 from seqarena.errors import Diverged, InputError, MachineError
 from seqarena.evaluation import Evaluation
 from seqarena.ranks import is_first
-from seqarena.record import FILE, Record, now, processor
+from seqarena.record import FILE, Record, Status, now, processor
 
 EXAMPLES, LOCK = "examples.parquet", ".lock"
 
@@ -97,6 +97,8 @@ class Recorder(L.Callback):
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """A resumed run measures again what came after its checkpoint."""
         self.record.machine["ranks"] = trainer.world_size
+        if self._throughput is not None:
+            self.record.machine["matmul_flops"] = self._throughput.peak_flops
         self.record.machine["repeatable"] = repeatable(pl_module.device.type, self.record.config)
         for logger in trainer.loggers:
             if isinstance(logger, History):
@@ -155,7 +157,7 @@ def repeatable(device: str, config: dict[str, Any]) -> str:
     return "within seed noise: trainer.deterministic=true asks for bitwise"
 
 
-def status_of(error: BaseException | None) -> str:
+def status_of(error: BaseException | None) -> Status:
     """The status of a run that ended with `error`. Lightning turns Ctrl+C into an exit."""
     if error is None:
         return "done"

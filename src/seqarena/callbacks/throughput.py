@@ -1,5 +1,6 @@
 """How fast training is, counted in real tokens, and what it has cost."""
 
+import math
 import resource
 import sys
 import time
@@ -11,6 +12,8 @@ import lightning as L
 import torch
 from lightning.pytorch.utilities.types import STEP_OUTPUT
 
+from seqarena.callbacks.energy import Meter, meter
+from seqarena.callbacks.peak import matmul_flops
 from seqarena.data.batch import Batch
 from seqarena.flops import training_flops
 
@@ -19,7 +22,10 @@ MIB = 2**20
 
 @dataclass
 class Tally:
-    """Sums over some stretch of training; `seconds` are without validation, `waited` those of them between batches."""
+    """Sums over some stretch of training; `seconds` are without validation, `waited` those of them between batches.
+
+    `joules` is NaN, which is not above 0, where no device tells.
+    """
 
     tokens: float = 0
     positions: float = 0
@@ -27,6 +33,7 @@ class Tally:
     steps: float = 0
     seconds: float = 0
     waited: float = 0
+    joules: float = 0
 
     def add(self, other: "Tally") -> None:
         """Another stretch."""
@@ -44,6 +51,8 @@ class Tally:
             "speed/step_ms": 1000 * self.seconds / self.steps,
             "speed/data_wait_share": self.waited / self.seconds,
         }
+        if self.joules > 0:
+            rates["speed/joules_per_1000_tokens"] = 1000 * self.joules / self.tokens
         return rates if ranks == 1 else rates | {"speed/tokens_per_s_per_device": self.tokens / seconds / ranks}
 
 
@@ -57,10 +66,21 @@ class Throughput(L.Callback):
     """
 
     def __init__(
-        self, log_every: int, flops_per_token: float, warmup: int = 5, clock: Callable[[], float] = time.perf_counter
+        self,
+        log_every: int,
+        flops_per_token: float,
+        dtype: torch.dtype = torch.float32,
+        warmup: int = 5,
+        clock: Callable[[], float] = time.perf_counter,
+        energy: Callable[[torch.device, int], Meter] = meter,
     ) -> None:
         self.flops_per_token = flops_per_token
         self._log_every, self._warmup, self._clock = log_every, warmup, clock
+        self._dtype, self._make_meter = dtype, energy
+        self.peak_flops = math.nan
+        """Operations a second of a large matrix product in `dtype` on one device, measured as training begins."""
+        self._energy: Meter = lambda: math.nan
+        self._energy_mark = math.nan
         self._open = Tally()
         self._first = self._warm = self._logged = 0
         self._mark: float | None = None
@@ -79,13 +99,17 @@ class Throughput(L.Callback):
         return self._cost.seconds + self._open.seconds
 
     def cost(self) -> dict[str, float]:
-        """What training has taken so far: optimizer steps and seconds; real tokens and operations over all ranks."""
-        return {
+        """What training has taken so far: optimizer steps and seconds; real tokens and operations over all ranks.
+
+        Energy in joules, over all devices, where they tell.
+        """
+        told = {
             "cost/steps": int(self._cost.steps),
             "cost/train_seconds": self._cost.seconds,
             "cost/tokens": int(self._cost.tokens),
             "cost/train_flops": training_flops(self.flops_per_token, self._cost.tokens),
         }
+        return told | {"cost/joules": self._cost.joules} if self._cost.joules > 0 else told
 
     def state_dict(self) -> dict[str, Any]:
         """The cost so far, so that a resumed run goes on counting; of an open stretch, this rank's part."""
@@ -101,6 +125,8 @@ class Throughput(L.Callback):
         """The run begins, perhaps in the middle."""
         self._first = self._warm = self._logged = trainer.global_step
         self._open, self._mark = Tally(), None
+        self._energy = self._make_meter(pl_module.device, trainer.local_rank)
+        self.peak_flops = matmul_flops(pl_module.device, self._dtype)
         if pl_module.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(pl_module.device)
         self._held = peak_mib(pl_module.device)
@@ -113,6 +139,8 @@ class Throughput(L.Callback):
         if self._mark is not None:
             self._open.waited += now - self._mark
             self._open.seconds += now - self._mark
+        else:
+            self._energy_mark = self._energy()
         self._mark = now
 
     def on_train_batch_end(
@@ -155,6 +183,8 @@ class Throughput(L.Callback):
         """Sum the stretch over the ranks; it counts as speed if it lies behind the warm-up."""
         ranks = trainer.world_size
         self._open.steps = step - self._warm
+        joules = self._energy()
+        self._open.joules, self._energy_mark = joules - self._energy_mark, joules
         numbers = torch.tensor(astuple(self._open), dtype=torch.float64, device=_exact(module.device))
         stretch = Tally(*trainer.strategy.reduce(numbers, reduce_op="sum").tolist())
         self._open, before, self._warm = Tally(), self._warm, step
@@ -165,14 +195,25 @@ class Throughput(L.Callback):
         self.memory = dict(zip(names, trainer.strategy.reduce(most, reduce_op="max").tolist(), strict=True))
         if before >= self._first + self._warmup and stretch.steps:
             self._whole.add(stretch)
-            self.speed = self._whole.rates(ranks)
-            module.logger_metrics(stretch.rates(ranks) | self.memory | self.cost())  # type: ignore[operator]
+            self.speed = self._rates(self._whole, ranks)
+            module.logger_metrics(self._rates(stretch, ranks) | self.memory | self.cost())  # type: ignore[operator]
+
+    def _rates(self, tally: Tally, ranks: int) -> dict[str, float]:
+        """A tally's rates, and the share of the devices' best that its arithmetic is (MFU)."""
+        best = tally.seconds * self.peak_flops  # seconds are summed over the ranks
+        return tally.rates(ranks) | {"speed/mfu": training_flops(self.flops_per_token, tally.tokens) / best}
 
 
 def _of_one(total: Tally, ranks: int) -> Tally:
     """Sums over ranks with the time and the steps of one."""
     return Tally(
-        total.tokens, total.positions, total.examples, total.steps / ranks, total.seconds / ranks, total.waited
+        total.tokens,
+        total.positions,
+        total.examples,
+        total.steps / ranks,
+        total.seconds / ranks,
+        total.waited,
+        total.joules,
     )
 
 

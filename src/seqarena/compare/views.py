@@ -47,6 +47,7 @@ METRICS = {
     "bleu": "BLEU",
     "chrf": "chrF",
     "tokens_per_s": "Tokens per second",
+    "mfu": "Model FLOPs utilization",
     "train_seconds": "Training time, s",
 }
 FLIPPED = {"better": "worse", "worse": "better"}

@@ -39,6 +39,7 @@ MEASURES: Mapping[str, Mapping[str, Better]] = {
         "step_ms": LESS,
         "data_wait_share": LESS,
         "latency_ms": LESS,
+        "mfu": MORE,
     },
     "memory": {"peak_mib": LESS, "training_mib": LESS},
     "cost": {"steps": LESS, "train_seconds": LESS, "tokens": LESS, "train_flops": LESS},
