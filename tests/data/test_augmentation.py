@@ -14,6 +14,7 @@ from conftest import ROOT
 from hydra import compose, initialize_config_dir
 from torch.nn.functional import cross_entropy
 
+from seqarena.data import tables
 from seqarena.data.augmentation import Noise, dropped, swapped
 from seqarena.data.batch import UNKNOWN, Batch
 from seqarena.data.examples import Examples
@@ -44,7 +45,7 @@ def examples(request: pytest.FixtureRequest, tmp_path: Path) -> Examples:
     table = pa.table(columns)
     with pa.OSFile(str(tmp_path / "train.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-    return Examples(tmp_path / "train.arrow", 12)
+    return Examples(tables.opened(tmp_path / "train.arrow"), 12)
 
 
 def by_example(batches: list[Batch]) -> dict[int, list[int]]:
@@ -130,7 +131,7 @@ def test_noise_differs_from_place_to_place_and_from_example_to_example(tmp_path:
     table = pa.table({"source_ids": pa.array([list(range(4, 54))] * 40, pa.list_(pa.int32())), "class": [0] * 40})
     with pa.OSFile(str(tmp_path / "a"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-    found = epochs(Examples(tmp_path / "a", None), NOISY)
+    found = epochs(Examples(tables.opened(tmp_path / "a"), None), NOISY)
     assert len({tuple(row) for epoch in found for row in epoch.values()}) == 80
     lost = np.array([row for epoch in found for row in epoch.values()]) == UNKNOWN
     assert lost.any(0).all() and lost.mean() == pytest.approx(0.3, abs=0.03)

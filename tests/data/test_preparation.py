@@ -210,7 +210,7 @@ def test_many_chunks_read_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("seqarena.data.gathering.CHUNK", 8)
     parts = opened(three(rows), TEXTS, tmp_path / "b")
     assert parts.table("train")["text"].num_chunks == 7
-    one, many = Examples(whole.folder / "train.arrow", None), Examples(parts.folder / "train.arrow", None)
+    one, many = (Examples(data.table("train"), None) for data in (whole, parts))
     assert (one.lengths() == many.lengths()).all()
     assert (one[list(range(50))].source_BS == many[list(range(50))].source_BS).all()
 

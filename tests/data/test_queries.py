@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from test_preparation import TEXTS, opened, three
 
+from seqarena.data import tables
 from seqarena.data.batch import TaggingBatch
 from seqarena.data.examples import Examples
 from seqarena.data.filtering import Filters
@@ -100,7 +101,7 @@ def test_texts_may_be_cut_behind_their_labels_but_no_test_set_before_them(tmp_pa
     longer = [{"text": "a a a a a", "labels": "_ _ _ _ x", "gap": "1", "guess": "x", "size": 1}]
     prepare_test(longer, "tagging", data.vocabulary, tmp_path / "test.arrow")
     with pytest.raises(InputError, match="max_length=4 would cut off labels"):
-        Examples(tmp_path / "test.arrow", data.vocabulary.max_length)
+        Examples(tables.opened(tmp_path / "test.arrow"), data.vocabulary.max_length)
 
 
 @pytest.mark.parametrize("option", [{"word_swap": 0.1}, {"sampling": "oversample"}, {"class_weights": True}])

@@ -47,7 +47,7 @@ def dropped(row_S: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
 
 
 class Reading:
-    """What a loader's worker reads: batches of `examples`, with noise that depends on (seed, epoch, index) alone.
+    """What a loader's worker reads: batches of `examples`, with noise that depends on (seed, epoch, number) alone.
 
     The epoch arrives with the indices, as a worker that lives on from epoch to epoch could not know it otherwise.
     """
@@ -62,6 +62,6 @@ class Reading:
         if not self._noise:
             return self._examples[drawn.indices]
         sources = self._examples.sources(drawn.indices)
-        seeds = ([self._seed, drawn.epoch, index, STREAM] for index in drawn.indices)
+        seeds = ([self._seed, drawn.epoch, number, STREAM] for number in self._examples.numbers_N[drawn.indices])
         noisy = [self._noise.on(row, np.random.default_rng(seed)) for row, seed in zip(sources, seeds, strict=True)]
         return self._examples.batch(drawn.indices, noisy)

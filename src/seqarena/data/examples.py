@@ -1,6 +1,5 @@
 """Prepared examples of one split, memory-mapped, and how some of them become a batch."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -60,10 +59,14 @@ class Tags(NamedTuple):
 
 
 class Examples:
-    """One split. Indexing with a list of indices gives their batch; `table` holds the raw columns."""
+    """A prepared table. Indexing with a list of indices gives their batch; `table` holds the raw columns.
 
-    def __init__(self, path: Path, max_length: int | None) -> None:
-        self.table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    `numbers_N` is what each example goes by: its place in the table, unless told otherwise.
+    """
+
+    def __init__(self, table: pa.Table, max_length: int | None, numbers_N: np.ndarray | None = None) -> None:
+        self.table = table
+        self.numbers_N = np.arange(len(table)) if numbers_N is None else numbers_N
         self.source = Ragged(self.table["source_ids"])
         self.target = Ragged(self.table["target_ids"]) if "target_ids" in self.table.column_names else None
         self.classes_N = self.table["class"].to_numpy() if "class" in self.table.column_names else None
@@ -93,14 +96,15 @@ class Examples:
 
     def batch(self, indices: list[int], sources: list[np.ndarray]) -> Batch:
         """Their batch, with these source ids."""
+        numbers = self.numbers_N[indices].tolist()
         if self.target is not None:
-            return translation_batch(indices, sources, [self.target[i] for i in indices])
+            return translation_batch(numbers, sources, [self.target[i] for i in indices])
         if self.tags is not None:
             places, classes, first_N = self.tags
             labelled = [places[i] for i in indices], [classes[i] for i in indices]
-            return tagging_batch(indices, sources, *labelled, first_N[indices])
+            return tagging_batch(numbers, sources, *labelled, first_N[indices])
         labels_B = torch.from_numpy(self.classes_N[indices].astype(np.int64))  # type: ignore[index]
-        return classification_batch(indices, sources, labels_B)
+        return classification_batch(numbers, sources, labels_B)
 
 
 def tagging_batch(

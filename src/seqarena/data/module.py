@@ -3,89 +3,24 @@
 import json
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import lightning as L
 import numpy as np
 import pyarrow as pa
-import torch
 from torch.utils.data import DataLoader
 
-from seqarena.data.augmentation import Noise, Reading
+from seqarena.data import tables
 from seqarena.data.batch import Batch
-from seqarena.data.batching import TokenBatches
 from seqarena.data.buckets import check_buckets
 from seqarena.data.examples import Examples
+from seqarena.data.loading import BatchOptions, loader
 from seqarena.data.preparation import Preparation, prepare, prepare_test
 from seqarena.data.queries import items
 from seqarena.data.source import SPLITS, Row, Source
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.errors import InputError
-
-SAMPLING = ("all", "oversample")
-"""Every training example once an epoch; or those of the rarer classes repeated until all classes are as frequent."""
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """How batches are made, and how much each example counts in training.
-
-    Sizes are limits a batch; `seed` orders the training batches and draws their noise, of which word dropout and word
-    swap are shares of the source tokens. `class_weights` makes every class count as much as any other in the loss.
-    Without `bucketing` training batches hold examples of any length, always as many as the limits allow of the longest.
-    """
-
-    tokens: int
-    examples: int | None
-    workers: int
-    seed: int
-    sampling: str = "all"
-    class_weights: bool = False
-    word_dropout: float = 0.0
-    word_swap: float = 0.0
-    bucketing: bool = True
-
-    def __post_init__(self) -> None:
-        if self.sampling not in SAMPLING:
-            raise InputError(f"data.sampling={self.sampling} is not known: choose one of {', '.join(SAMPLING)}")
-        if self.sampling == "oversample" and self.class_weights:
-            raise InputError(
-                "data.sampling=oversample and data.class_weights=true would make up for rare classes twice: "
-                "write one of them"
-            )
-
-    def refuse_unfit(self, examples: Examples) -> None:
-        """InputError if texts are to have classes that have none, or labelled tokens are to change their places."""
-        for option, chosen in (
-            ("sampling=oversample", self.sampling == "oversample"),
-            ("class_weights=true", self.class_weights),
-        ):
-            if chosen and examples.classes_N is None:
-                raise InputError(f"data.{option} needs a class for each text, as a classification has: leave it out")
-        if self.word_swap and examples.tags is not None:
-            raise InputError(f"data.word_swap={self.word_swap} would move tokens away from their labels: leave it out")
-
-
-def loader(examples: Examples, options: BatchOptions, seed: int | None, rank: int, ranks: int) -> DataLoader:
-    """Batches of `examples` for one rank: for training with a `seed`; without one as they are, in plan order."""
-    training = seed is not None
-    if training:
-        options.refuse_unfit(examples)
-    classes_N = examples.classes_N if training and options.sampling == "oversample" else None
-    lengths_N = examples.lengths()
-    if training and not options.bucketing:
-        lengths_N = np.full_like(lengths_N, lengths_N.max())  # to the plan all are alike, so it leaves them shuffled
-    noise = Noise(options.word_dropout, options.word_swap) if training else Noise()
-    return DataLoader(
-        Reading(examples, noise, seed or 0),  # type: ignore[arg-type]
-        sampler=TokenBatches(lengths_N, options.tokens, options.examples, seed, rank, ranks, classes_N),
-        batch_size=None,
-        num_workers=options.workers,
-        generator=torch.Generator(),  # a loader draws a number for its workers, which must not come out of the model's
-        persistent_workers=options.workers > 0,
-    )
 
 
 class DataModule(L.LightningDataModule):
@@ -122,7 +57,7 @@ class DataModule(L.LightningDataModule):
         self.buckets = {**self.vocabulary.edges, **self.buckets}
         self.report: dict[str, Any] = json.loads((self.folder / "report.json").read_text(encoding="utf-8"))
         limit = self.vocabulary.max_length
-        self._splits = {split: Examples(self.folder / f"{split}.arrow", limit) for split in SPLITS}
+        self._splits = {split: Examples(tables.opened(self.folder / f"{split}.arrow"), limit) for split in SPLITS}
         for split in SPLITS:
             if not len(self._splits[split]):
                 raise InputError(self._empty(split))
@@ -212,7 +147,7 @@ class TestSet(L.LightningDataModule):
         self._folder = tempfile.TemporaryDirectory(prefix="seqarena-")
         path = Path(self._folder.name) / "test.arrow"
         self.ledger = prepare_test(rows, task, vocabulary, path).plain()
-        self._examples, self._batches = Examples(path, vocabulary.max_length), batches
+        self._examples, self._batches = Examples(tables.opened(path), vocabulary.max_length), batches
         self.buckets = {**vocabulary.edges, **buckets}
         self.baselines = tuple(name for name in baselines if name in self._examples.table.column_names)
         if not len(self._examples):
