@@ -23,7 +23,7 @@ def dtype(precision: str) -> torch.dtype:
 
 @torch.no_grad()
 def matmul_flops(device: torch.device, dtype: torch.dtype) -> float:
-    """Operations a second of the fastest of a few products, two a multiply-add; no random number of torch is used up."""
+    """Operations a second of the fastest of a few products, two a multiply-add; torch draws no number for it."""
     size = SIZES.get(device.type, SIZE)
     draws = torch.Generator(device).manual_seed(0)
     left, right = (torch.rand(size, size, generator=draws, device=device).to(dtype) for _ in range(2))
