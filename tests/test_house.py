@@ -25,10 +25,12 @@ ALLOWED = {  # room -> what it may import beside the standard library and itself
     ),
     "compare": (
         "numpy", "scipy", "pyarrow", "rich", "jinja2", "markupsafe", "plotly", "sacrebleu",
-        "wandb", "wandb_workspaces",
+        "wandb", "wandb_workspaces", "pydantic", "typing_extensions", "seqarena.forms", "seqarena.history",
         "seqarena.errors", "seqarena.record", "seqarena.evaluation", "seqarena.sweep", "seqarena.wandb_run",
     ),
-    "record": ("torch", "seqarena.errors", "seqarena.evaluation"),
+    "record": ("pydantic", "seqarena.errors", "seqarena.forms"),
+    "history": ("pydantic", "seqarena.errors", "seqarena.forms"),
+    "forms": ("pydantic", "pydantic_core", "typing_extensions", "seqarena.errors"),
     "tasks": (
         "torch", "lightning", "torchmetrics", "sacrebleu", "pyarrow", "seqarena.errors", "seqarena.evaluation",
         "seqarena.data.batch", "seqarena.models.contract", "seqarena.models.dropout",

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from seqarena.callbacks.history import History
-from seqarena.callbacks.history import read as read_history
 from seqarena.errors import InputError
+from seqarena.history import read as read_history
 from seqarena.record import FILE, Record, begin, code, config_hash, redacted
 
 CONFIG: dict[str, Any] = {
@@ -66,7 +66,7 @@ def test_a_field_added_later_is_passed_over_and_another_schema_refused(tmp_path:
         (None, "is missing"),
         ('{"schema": 1, "ru', "damaged"),
         ("[]", "does not hold"),
-        ('{"schema": 1}', "whole record"),
+        ('{"schema": 1}', "run: Field required .and 11 more"),
     ],
 )
 def test_a_missing_or_damaged_record_is_named(tmp_path: Path, content: str | None, told: str) -> None:

@@ -12,17 +12,22 @@ import platform
 import re
 import subprocess
 import tempfile
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import TypeAdapter
+
+import seqarena.forms as forms
 from seqarena.errors import InputError
+from seqarena.forms import Number, held_as
 
 SCHEMA = 1
 FILE = "record.json"
-STATUSES = ("running", "done", "failed", "diverged", "interrupted")
+Status = Literal["running", "done", "failed", "diverged", "interrupted"]
 PACKAGES = ("seqarena", "torch", "lightning", "hydra-core", "datasets", "tokenizers", "sacrebleu", "numpy", "wandb")
 PLACES = ("cache", "logger", "lr_find", "report", "replay", "sweep", "jobs", "retry", "fail_fast", "time_limit")
 """Parts of a config that say where a run is kept and who watches it; they are not part of its hash."""
@@ -50,33 +55,33 @@ class Record:
     seed: int
     config: dict[str, Any]
     overrides: list[str]
-    code: dict[str, Any] | None
+    code: Annotated[dict[str, Any] | None, held_as(forms.Code | None)]
     versions: dict[str, str]
-    machine: dict[str, Any]
+    machine: Annotated[dict[str, Any], held_as(forms.Machine)]
     started: str
     finished: str | None = None
-    status: str = "running"
-    error: dict[str, Any] | None = None
+    status: Status = "running"
+    error: Annotated[dict[str, Any] | None, held_as(forms.Failure | None)] = None
     """`type` and `message`; of a divergence also `examples`, the ids of the first batch with such a loss."""
-    metrics: dict[str, float] = field(default_factory=dict)
-    strata: dict[str, Buckets] = field(default_factory=dict)
-    reach: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Number] = field(default_factory=dict)
+    strata: Annotated[dict[str, Buckets], held_as(dict[str, forms.Buckets])] = field(default_factory=dict)
+    reach: Annotated[dict[str, Any], held_as(forms.Reach)] = field(default_factory=dict)
     """By axis of a classification's test: `effective_length`, `half_life` (extrapolation.py)."""
-    probes: dict[str, Any] = field(default_factory=dict)
+    probes: Annotated[dict[str, Any], held_as(forms.Probes)] = field(default_factory=dict)
     """At `start` and `end`, by probe: `numbers`, and `curves` by `axis` (probing/finding.py)."""
-    per_class: Buckets | None = None
+    per_class: Annotated[Buckets | None, held_as(forms.Buckets | None)] = None
     confusion: dict[str, Any] | None = None
     signature: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, int] = field(default_factory=dict)
-    flops: dict[str, float] = field(default_factory=dict)
+    flops: dict[str, Number] = field(default_factory=dict)
     budget: dict[str, Any] = field(default_factory=dict)
-    speed: dict[str, float] = field(default_factory=dict)
-    memory: dict[str, float] = field(default_factory=dict)
-    cost: dict[str, float] = field(default_factory=dict)
-    ledger: dict[str, Any] = field(default_factory=dict)
-    data_report: dict[str, Any] = field(default_factory=dict)
+    speed: dict[str, Number] = field(default_factory=dict)
+    memory: dict[str, Number] = field(default_factory=dict)
+    cost: dict[str, Number] = field(default_factory=dict)
+    ledger: Annotated[dict[str, Any], held_as(forms.Counts)] = field(default_factory=dict)
+    data_report: Annotated[dict[str, Any], held_as(forms.DataReport)] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
-    soundness: dict[str, Any] = field(default_factory=dict)
+    soundness: Annotated[dict[str, Any], held_as(forms.Soundness)] = field(default_factory=dict)
     """Of a model that has a card (soundness/card.py): its `card`, and the laws that are `broken`."""
     resumed: list[str] = field(default_factory=list)
     """When the run went on after an interruption."""
@@ -99,17 +104,28 @@ class Record:
 
     @classmethod
     def read(cls, folder: Path) -> "Record":
-        """The record of a run's folder. InputError: there is none, it is damaged, or another schema's."""
-        found = _parsed(folder / FILE)
+        """The record of a run's folder. InputError: there is none, it is damaged, of another form or schema."""
+        path = folder / FILE
+        if not path.exists():
+            raise InputError(f"{path} is missing: {folder} is not the folder of a run")
+        found = forms.plain(path)
+        if not isinstance(found, dict):
+            raise InputError(f"{path} does not hold a record")
         if found.get("schema") != SCHEMA:
-            raise InputError(f"{folder / FILE} has schema {found.get('schema')}; this version reads schema {SCHEMA}")
-        try:
-            record = cls(**{name: found[name] for name in (part.name for part in fields(cls)) if name in found})
-        except TypeError as error:
-            raise InputError(f"{folder / FILE} is not a whole record: {error}") from error
-        record.metrics = _with_nan(record.metrics)
-        record.strata = {axis: [_with_nan(one) for one in buckets] for axis, buckets in record.strata.items()}
-        return record
+            raise InputError(f"{path} has schema {found.get('schema')}; this version reads schema {SCHEMA}")
+        return forms.read(path, _form())
+
+    def option(self, *path: str) -> Any:
+        """What the config has at this path; None where it has nothing."""
+        found: Any = self.config
+        for name in path:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
+
+
+@cache
+def _form() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
 
 
 def earlier(folder: Path, config: dict[str, Any]) -> Record | None:
@@ -150,18 +166,6 @@ def _flat(tree: Any, name: str = "") -> dict[str, Any]:
     }
 
 
-def _parsed(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path} is missing: {path.parent} is not the folder of a run") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is damaged (cut off or not JSON): {error}") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path} does not hold a record")
-    return found
-
-
 def _finite(tree: Any) -> Any:
     """The same plain data with null for NaN and infinities, for which JSON has no word."""
     if isinstance(tree, float):
@@ -169,10 +173,6 @@ def _finite(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {name: _finite(value) for name, value in tree.items()}
     return [_finite(value) for value in tree] if isinstance(tree, list | tuple) else tree
-
-
-def _with_nan(numbers: dict[str, Any]) -> dict[str, Any]:
-    return {name: math.nan if value is None else value for name, value in numbers.items()}
 
 
 def begin(folder: Path, config: dict[str, Any], overrides: list[str], root: Path, machine: dict[str, Any]) -> Record:

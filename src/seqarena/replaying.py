@@ -12,12 +12,12 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import Tensor
 
-from seqarena.callbacks.history import read
 from seqarena.compare.comparing import HEADLINE
 from seqarena.compare.influences import Examples, group
 from seqarena.compare.records import read as entry
 from seqarena.compare.statistics import contrast
 from seqarena.errors import InputError
+from seqarena.history import read
 from seqarena.ranks import is_first
 from seqarena.record import Record, relative
 from seqarena.sweep.metrics import Metric, parse

@@ -76,6 +76,8 @@ def pools_of(selection: Selection, options: Options, question: Question | None) 
     pools: list[Pool] = []
     banners: list[Banner] = []
     for task in dict.fromkeys(entry.record.task for entry in selection.entries):
+        if task not in HEADLINE:
+            raise InputError(f"{selection.entries[0].folder}: its task {task!r} is none of {', '.join(HEADLINE)}")
         entries = [entry for entry in selection.entries if entry.record.task == task]
         key = options.metric or (question.metric if question else HEADLINE[task])
         found, differing = _pools(selection, entries, key, question, options)

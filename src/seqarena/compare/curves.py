@@ -1,15 +1,12 @@
 """Learning curves from `history.jsonl`, thinned to what a plot can show."""
 
-import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from seqarena.compare.comparison import Curve
 from seqarena.compare.records import Entry
+from seqarena.history import FILE, read
 
-FILE = "history.jsonl"
 POINTS = 100
 MONITORED = {"classification": "val/accuracy", "tagging": "val/accuracy", "translation": "val/bleu"}
 
@@ -17,7 +14,7 @@ MONITORED = {"classification": "val/accuracy", "tagging": "val/accuracy", "trans
 def curve(entry: Entry, label: str) -> Curve | None:
     """Validation by step, with tokens and seconds of training there; None without any."""
     key = MONITORED[entry.record.task]
-    lines = _lines(entry.folder / FILE, (f'"{key}"', '"cost/tokens"'))
+    lines = read(entry.folder, (key, "cost/tokens")) if (entry.folder / FILE).exists() else []
     costs = {line["step"]: line for line in lines if "cost/tokens" in line}
     values = {line["step"]: line[key] for line in lines if key in line}
     steps = thinned(sorted(values), POINTS)
@@ -41,14 +38,6 @@ def thinned(steps: Sequence[int], points: int) -> list[int]:
     if len(steps) <= points:
         return list(steps)
     return [steps[round(place * (len(steps) - 1) / (points - 1))] for place in range(points)]
-
-
-def _lines(path: Path, holding: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Lines that hold one of these; a last line that a crash cut off is left out, and so is a missing file."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    return [json.loads(line) for line in lines if any(one in line for one in holding)]
 
 
 def finite(value: float) -> float | None:

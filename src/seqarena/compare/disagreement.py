@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from seqarena.compare.records import EXAMPLES as FILE
+from seqarena.compare.records import read_examples
 from seqarena.compare.statistics import bleu_score
-from seqarena.errors import InputError
 
-FILE = "examples.parquet"
 SHOWN = 60
 """Examples that a page holds."""
 LONGEST = 4000
@@ -39,11 +38,7 @@ def examples(folders: Mapping[str, Sequence[Path]], shown: int = SHOWN) -> list[
 
 
 def _read(folder: Path) -> pa.Table:
-    try:
-        schema = pq.read_schema(folder / FILE)
-        return pq.read_table(folder / FILE, columns=[name for name in COLUMNS if name in schema.names])
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{folder / FILE} is damaged: {error}") from error
+    return read_examples(folder, COLUMNS)
 
 
 def _aligned(table: pa.Table, ids: Sequence[Any]) -> pa.Table:

@@ -47,8 +47,8 @@ def _part(*path: str) -> Callable[[Entry], str | None]:
 
 def _budget(entry: Entry) -> str | None:
     """Its kind and target; which trial of a search a run is, is no condition."""
-    asked = entry.record.config.get("budget") or {}
-    return " ".join(f"{name}={asked[name]}" for name in ("kind", "target", "minutes") if asked.get(name) is not None)
+    asked = {name: entry.record.option("budget", name) for name in ("kind", "target", "minutes")}
+    return " ".join(f"{name}={value}" for name, value in asked.items() if value is not None)
 
 
 def _code(entry: Entry) -> str | None:
@@ -67,11 +67,13 @@ def _versions(entry: Entry) -> str | None:
 
 def machine(entry: Entry, studied: Sequence[str] = ()) -> str:
     """What speed and memory depend on beside the model: processor, threads, ranks, batches unless they are studied."""
-    found, data = entry.record.machine, entry.record.config.get("data", {})
+    found = entry.record.machine
     processor = ", ".join(found.get("gpus") or []) or found.get("cpu")
     told = f"{processor}, {found.get('threads')} threads, {found.get('ranks')} ranks"
     shape = {"tokens": "batch_tokens", "examples": "batch_examples"}
-    known = [f"{data.get(key)} {unit}" for unit, key in shape.items() if f"data.{key}" not in studied]
+    known = [
+        f"{entry.record.option('data', key)} {unit}" for unit, key in shape.items() if f"data.{key}" not in studied
+    ]
     return f"{told}, batches of {' and '.join(known)}" if known else told
 
 

@@ -71,9 +71,11 @@ class Examples:
 
     def _bucketed(self, axis: str) -> list[tuple[str, np.ndarray]]:
         whole = self.whole
-        edges = whole.record.config["data"].get("buckets", {}).get(axis)
+        edges = whole.record.option("data", "buckets", axis)
         if not edges or axis not in whole.names():
             return []
+        if not isinstance(edges, list) or not all(isinstance(edge, int | float) for edge in edges):
+            raise InputError(f"{whole.folder}: data.buckets.{axis}={edges} in its record must be a list of numbers")
         values = self._ordered(whole, whole.columns(axis)[0].to_numpy())
         return [(name, np.asarray(places)) for name, places in by_bucket(values.tolist(), edges)]
 

@@ -1,8 +1,7 @@
 """Runs as a comparison sees them: their records, their examples column by column, and what was planned beside them."""
 
 import glob
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -10,6 +9,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import seqarena.forms as forms
 from seqarena.errors import InputError
 from seqarena.record import FILE, Record
 from seqarena.sweep.reading import nearest
@@ -20,6 +20,15 @@ EXAMPLES = "examples.parquet"
 SWEEPS = "outputs/sweeps"
 LEDGER = "sweep.json"
 SUPERSEDED = "superseded"
+
+_TYPES: Mapping[str, Callable[[pa.DataType], bool]] = {
+    **dict.fromkeys(("id", "length", "tokens"), pa.types.is_integer),
+    **dict.fromkeys(("text", "label", "source", "reference", "prediction", "majority"), pa.types.is_string),
+    "correct": pa.types.is_boolean,
+    "loss": pa.types.is_floating,
+    "bleu_statistics": lambda kind: pa.types.is_list(kind) and pa.types.is_integer(kind.value_type),
+}
+"""Of the columns that are computed with."""
 
 
 @dataclass
@@ -39,27 +48,19 @@ class Entry:
     def names(self) -> list[str]:
         """The columns that its examples have."""
         if not self._names:
-            self._names = list(self._read(lambda file: file.schema_arrow.names))
+            self._names = list(_opened(self.folder, lambda file: file.schema_arrow.names))
         return self._names
 
     def columns(self, *names: str) -> list[pa.ChunkedArray]:
         """Columns of its examples. InputError: the file is damaged, or has no such column."""
         missing = [name for name in names if name not in self._columns]
         if missing:
-            table = self._read(lambda file: file.read(columns=missing, use_threads=False))
-            self._columns |= {name: table[name] for name in missing if name in table.column_names}
+            table = read_examples(self.folder, missing)
+            self._columns |= {name: table[name] for name in table.column_names}
         for name in names:
             if name not in self._columns:
                 raise InputError(f"{self.folder / EXAMPLES} has no column {name}, only {', '.join(self.names())}")
         return [self._columns[name] for name in names]
-
-    def _read(self, how: Callable[[pq.ParquetFile], T]) -> T:
-        path = self.folder / EXAMPLES
-        try:
-            with pq.ParquetFile(path) as file:
-                return how(file)
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(f"{path} cannot be read ({error}): evaluate the run again, or leave it out") from error
 
     @property
     def began(self) -> bool:
@@ -80,6 +81,40 @@ class Entry:
     def counts(self) -> bool:
         """Whether it is a result, a good or a bad one."""
         return self.record.status == "done" or self.diverged
+
+
+def read_examples(folder: Path, columns: Sequence[str]) -> pa.Table:
+    """Those of these columns that a run's examples have. InputError: the file is damaged, a column not what it was."""
+    table = _opened(folder, lambda file: file.read(columns=[*columns], use_threads=False))
+    for name in table.column_names:
+        if fault := _fault(name, table[name]):
+            raise InputError(f"{folder / EXAMPLES}: its column {name} {fault}: evaluate the run again, or leave it out")
+    return table
+
+
+def _fault(name: str, column: pa.ChunkedArray) -> str:
+    """What is wrong with a column, if anything."""
+    if not _TYPES.get(name, lambda _: True)(column.type):
+        return f"holds {column.type}"
+    if column.null_count or (pa.types.is_list(column.type) and column.combine_chunks().flatten().null_count):
+        return "lacks values"
+    if name == "id" and len(column.unique()) < len(column):
+        return "names an example twice"
+    if name == "bleu_statistics" and set(pa.compute.list_value_length(column).unique().to_pylist()) - {10}:
+        return "does not hold ten numbers a sentence"
+    return ""
+
+
+def _opened(folder: Path, how: Callable[[pq.ParquetFile], T]) -> T:
+    path = folder / EXAMPLES
+    try:
+        with pq.ParquetFile(path) as file:
+            found = how(file)
+            if isinstance(found, pa.Table):
+                found.validate(full=True)  # texts that are no UTF-8
+            return found
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read ({error}): evaluate the run again, or leave it out") from error
 
 
 def _learned(record: Record) -> bool:
@@ -145,12 +180,12 @@ def _runs_in(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob(f"*/{FILE}") if path.parent.name != SUPERSEDED)
 
 
+def jobs(folder: Path) -> list[forms.Planned] | None:
+    """The jobs in a sweep's ledger; None without one. InputError: it is damaged."""
+    return forms.read(folder / LEDGER, forms.LEDGER)["jobs"] if (folder / LEDGER).exists() else None
+
+
 def _planned(folder: Path) -> tuple[Planned, ...]:
-    try:
-        jobs = json.loads((folder / LEDGER).read_text(encoding="utf-8"))["jobs"]
-    except FileNotFoundError:
-        return ()  # a sweep that another launcher ran, or a copy of its runs alone
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / LEDGER} is damaged: {error}") from error
-    named = ((folder / job["folder"], tuple(job["overrides"]), job["status"]) for job in jobs)
-    return tuple(Planned(*one) for one in named if not (one[0] / FILE).exists())
+    """Without a ledger none: another launcher ran the sweep, or it is a copy of its runs alone."""
+    named = (Planned(folder / job["folder"], tuple(job["overrides"]), job["status"]) for job in jobs(folder) or ())
+    return tuple(one for one in named if not (one.folder / FILE).exists())

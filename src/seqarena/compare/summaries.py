@@ -221,7 +221,7 @@ def axes(pool: Pool) -> dict[str, list[tuple[str, np.ndarray]]]:
     """Buckets with the places of their examples, by axis; none of a metric that is not the test's."""
     if pool.metric.group != "test" or not len(pool.examples.ids):
         return {}
-    asked = pool.examples.whole.record.config["data"].get("buckets", {})
+    asked = pool.examples.whole.record.option("data", "buckets") or ()
     return {axis: buckets for axis in asked if (buckets := pool.examples.strata(axis))}
 
 

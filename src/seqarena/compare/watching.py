@@ -1,11 +1,10 @@
 """A comparison that follows a running sweep: made again whenever a record changes, until every job has ended."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from seqarena.compare.records import LEDGER, SWEEPS
+from seqarena.compare.records import SWEEPS, jobs
 from seqarena.errors import InputError
 from seqarena.record import FILE
 
@@ -27,24 +26,19 @@ def follow(root: Path, name: str, show: Callable[[int | None], None], wait: Call
     if not list(_state(folder)):
         wait()
     while True:
-        jobs, state = ahead(folder), sorted(_state(folder))
-        if state and (state != seen or jobs == 0):
-            show(jobs)
+        left, state = ahead(folder), sorted(_state(folder))
+        if state and (state != seen or left == 0):
+            show(left)
             seen = state
-        if state and jobs == 0:
+        if state and left == 0:
             return
         time.sleep(EVERY)
 
 
 def ahead(folder: Path) -> int | None:
     """How many jobs of the sweep are still to end; None where no ledger tells."""
-    try:
-        jobs = json.loads((folder / LEDGER).read_text(encoding="utf-8"))["jobs"]
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / LEDGER} is damaged: {error}") from error
-    return sum(job["status"] in AHEAD for job in jobs)
+    listed = jobs(folder)
+    return None if listed is None else sum(job["status"] in AHEAD for job in listed)
 
 
 def _state(folder: Path) -> Iterator[tuple[str, int]]:
