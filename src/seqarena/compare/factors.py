@@ -12,7 +12,7 @@ from seqarena.sweep.overrides import key_of
 
 NAME = "model.name"
 
-WORDS = {"true": "true", "false": "false", "null": "null", "none": "null"}
+WORDS = ("true", "false", "null")
 
 Settings = dict[str, str]
 """Values by path of the config, `model.heads`, each as JSON."""
@@ -45,7 +45,7 @@ def canonical(value: str) -> str:
     """One spelling of a value: `true` of True, `0.002` of 2e-3, `a` of 'a'."""
     bare = value.strip("'\"")
     if bare.lower() in WORDS:
-        return WORDS[bare.lower()]
+        return bare.lower()
     try:
         return f"{float(bare):.12g}"
     except ValueError:

@@ -1,0 +1,111 @@
+"""A bare training loop on the batches that the framework makes: python benchmarks/loop.py SIDE WORK [options]
+
+SIDE is `tight` (the model by hand) or `huggingface` (Marian as transformers ships it; pip install transformers). Prints
+real tokens and examples a second as JSON. What may be left out is left out: no trainer, no log, no checkpoint, no check of
+the loss; only forward, backward, clipping and AdamW.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle, islice
+from pathlib import Path
+
+import torch
+from hydra import compose, initialize_config_dir
+from torch import Tensor, nn
+from works import STEPS, WARM, works
+
+from seqarena.callbacks.peak import dtype
+from seqarena.data.batch import Batch, ClassificationBatch
+from seqarena.data.vocabulary import Vocabulary
+from seqarena.device import prepare_cpu
+from seqarena.runs import build_data
+
+ROOT = Path(__file__).resolve().parents[1]
+
+Loss = Callable[[Batch], Tensor]
+"""The mean loss of a batch."""
+
+
+def tight(work: str, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
+    """The model by hand."""
+    model = works()[work].model(len(vocabulary.source), len(vocabulary.labels or ()))
+
+    def loss(batch: Batch) -> Tensor:
+        if isinstance(batch, ClassificationBatch):
+            return model(batch.source_BS, batch.label_B) / batch.targets
+        return model(batch.source_BS, batch.given_BT, batch.wanted_BT, 0.1) / batch.targets
+
+    return model, loss
+
+
+def huggingface(work: str, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
+    """Marian of the size of `transformer-translation`, with its own loss (without label smoothing)."""
+    from transformers import MarianConfig, MarianMTModel
+
+    size = {f"{half}_{name}": value for half in ("encoder", "decoder") for name, value in
+            (("layers", 3), ("attention_heads", 4), ("ffn_dim", 1024))}  # fmt: skip
+    marks = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}
+    model = MarianMTModel(
+        MarianConfig(
+            vocab_size=len(vocabulary.source), d_model=256, dropout=0.1, attention_dropout=0.1, activation_dropout=0.1,
+            activation_function="relu", scale_embedding=True, forced_eos_token_id=None, **size, **marks,
+        )
+    ).train()  # fmt: skip
+
+    def loss(batch: Batch) -> Tensor:
+        return model(
+            input_ids=batch.source_BS,
+            attention_mask=batch.mask_BS.long(),
+            decoder_input_ids=batch.given_BT,
+            labels=batch.wanted_BT.masked_fill(batch.wanted_BT == 0, -100),
+        ).loss
+
+    return model, loss
+
+
+def step(
+    optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter], loss: Loss, batch: Batch, kind: torch.dtype
+) -> None:
+    """One update."""
+    with torch.autocast("cpu", kind, enabled=kind != torch.float32):
+        mean = loss(batch)
+    mean.backward()
+    nn.utils.clip_grad_norm_(parameters, 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def speed(batches: Iterator[Batch], update: Callable[[Batch], None]) -> dict[str, float]:
+    """Real tokens and examples a second behind the first WARM steps."""
+    for batch in islice(batches, WARM):
+        update(batch)
+    tokens = examples = 0
+    began = time.perf_counter()
+    for batch in islice(batches, STEPS - WARM):
+        update(batch)
+        tokens, examples = tokens + batch.tokens, examples + batch.examples
+    seconds = time.perf_counter() - began
+    return {"tokens": tokens / seconds, "examples": examples / seconds}
+
+
+def main(side: str, work: str, options: list[str]) -> None:
+    """Train for STEPS steps."""
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("train", options)
+    prepare_cpu(allocator=side == "tight")
+    data = build_data(config)
+    data.prepare_data()
+    data.setup()
+    model, loss = {"tight": tight, "huggingface": huggingface}[side](work, data.vocabulary)
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.98))
+    kind = dtype(config.trainer.precision)
+    found = speed(cycle(data.train_dataloader()), lambda batch: step(optimizer, parameters, loss, batch, kind))
+    print(json.dumps({**found, "parameters": sum(one.numel() for one in parameters)}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -1,0 +1,96 @@
+"""Training speed against bare loops and other toolkits: python benchmarks/training.py [--translation DIR] [...]
+
+Each work runs in processes of its own, ours and the others by turns, ROUNDS times; the table has medians, and the ratio of
+ours to each with the smallest and the largest of the rounds. Batches are the same for all. Hugging Face is measured where
+transformers is installed (`pip install transformers`). Run it on a quiet machine.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from works import STEPS, WARM, data_options, works
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+ROUNDS = 3
+MARIAN = "transformer-translation"
+"""The work that Hugging Face is asked to do, too."""
+
+
+def ours(options: Sequence[str]) -> dict[str, float]:
+    """By train.py, from its record; its own warm-up is left out by it."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = [*options, "trainer.max_epochs=null", f"trainer.max_steps={STEPS}", "logger=none"]
+        timed = [f"trainer.log_every={WARM}", "trainer.validate_every=1000000"]
+        _run(str(ROOT / "train.py"), *asked, *timed, f"hydra.run.dir={folder}/run")
+        record = json.loads(Path(folder, "run", "record.json").read_text(encoding="utf-8"))
+    speed = record["speed"]
+    return {
+        "tokens": speed["tokens_per_s"],
+        "examples": speed["examples_per_s"],
+        "parameters": record["parameters"]["total"],
+    }
+
+
+def bare(side: str, name: str, options: Sequence[str]) -> dict[str, float]:
+    """By the loop beside this file."""
+    return json.loads(_run(str(HERE / "loop.py"), side, name, *options).splitlines()[-1])
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def measured(sides: dict[str, Callable[[], dict[str, float]]]) -> dict[str, list[dict[str, float]]]:
+    """Every side ROUNDS times, by turns."""
+    found: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
+    for _ in range(ROUNDS):
+        for side, run in sides.items():
+            found[side].append(run())
+    return found
+
+
+def table(name: str, found: dict[str, list[dict[str, float]]]) -> str:
+    """A line for each side."""
+    unit = "tokens" if name.endswith("translation") else "examples"
+    lines = []
+    for side, rounds in found.items():
+        ratios = [mine[unit] / other[unit] for mine, other in zip(found["ours"], rounds, strict=True)]
+        ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        each = f"{statistics.median(one[unit] for one in rounds):,.0f} {unit}/s"
+        size = f"{rounds[0]['parameters'] / 1e6:.2f}M"
+        lines.append(f"| {name} | {side} | {size} | {each} | {'' if side == 'ours' else ratio} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table as it grows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--translation", help="a folder of Multi30k; without it, generated number words")
+    parser.add_argument("--classification", help="a folder with train, val, test .csv; without it, generated sentences")
+    parser.add_argument("--precision", default="32-true", help="of all sides")
+    parser.add_argument("works", nargs="*", default=list(works()), help=f"of {', '.join(works())}")
+    asked = parser.parse_args()
+    print("| work | by | parameters | speed | ours is so many times as fast |\n|---|---|---|---|---|")
+    for name in asked.works:
+        data = data_options(name, asked.translation, asked.classification)
+        options = [*works()[name].options, *data, f"trainer.precision={asked.precision}"]
+        sides: dict[str, Callable[[], dict[str, float]]] = {"ours": partial(ours, options)}
+        for side in ("tight", *(("huggingface",) if name == MARIAN and find_spec("transformers") else ())):
+            sides[side] = partial(bare, side, name, options)
+        print(table(name, measured(sides)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The work that training benchmarks measure: what `train.py` is asked for, and the same model by hand."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from torch import nn
+
+STEPS, WARM = 40, 8
+"""Optimizer steps of a run, and how many of them come before the clock."""
+
+
+class Work(NamedTuple):
+    """`options` for train.py; `model` is made of the vocabulary's size and the number of classes."""
+
+    options: Sequence[str]
+    model: Callable[[int, int], nn.Module]
+
+
+def works() -> dict[str, Work]:
+    """By name. Sizes are those of the peers' published benchmarks in docs/results/speed.md."""
+    from tight import classifiers, lstm, transformer
+
+    wide = ["model.dim=256", "model.dropout=0.1", "task.label_smoothing=0.1"]
+    narrow = ["model.dropout=0.1", "task.head_dropout=0.5"]
+    return {
+        "transformer-translation": Work(
+            ["model=transformer", *wide, "model.layers=3", "model.feedforward=1024"],
+            lambda words, _: transformer.Translator(words, 256, 3, 4, 1024, 0.1),
+        ),
+        "lstm-translation": Work(
+            ["model=lstm", *wide, "model.input_feeding=false"], lambda words, _: lstm.Translator(words, 256, False, 0.1)
+        ),
+        "lstm-feeding-translation": Work(
+            ["model=lstm", *wide, "model.input_feeding=true"], lambda words, _: lstm.Translator(words, 256, True, 0.1)
+        ),
+        "textcnn-classification": Work(
+            ["model=textcnn", *narrow, "model.dim=300"], lambda words, n: classifiers.TextCNN(words, 300, n, 0.1)
+        ),
+        "lstm-classification": Work(
+            ["model=lstm", *narrow, "model.dim=256"], lambda words, n: classifiers.Recurrent(words, 256, n, 0.1)
+        ),
+        "transformer-classification": Work(
+            ["model=transformer", *narrow, "model.dim=256", "model.feedforward=1024"],
+            lambda words, n: classifiers.Transformer(words, 256, n, 0.1),
+        ),
+    }
+
+
+def data_options(name: str, translation: str | None, classification: str | None) -> list[str]:
+    """Where the work's data comes from: your folders, or generated stand-ins of about the same lengths."""
+    if name.endswith("translation"):
+        of = ["data=multi30k", f"data.path={translation}"] if translation else ["data=numbers"]
+        return [*of, "data.source=en", "data.target=de", "data.tokenizer.vocabulary=8000", "data.batch_tokens=2048"]
+    of = ["data=csv", f"data.path={classification}"] if classification else ["data=agreement"]
+    return [*of, "data.batch_examples=50"]
