@@ -100,6 +100,40 @@ def test_an_interrupted_run_ends_as_if_it_had_not_been(
     assert not list(Path("broken/checkpoints").glob("resume*"))
 
 
+STREAM = (
+    "data.streaming=true", "data.shuffle_buffer=10", "data.tokenizer_rows=20", "trainer.max_epochs=null",
+    "trainer.max_steps=26", "trainer.validate_every=4", "trainer.log_every=2", "logger=none", "cache=cache",
+    "model.dim=24",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("model=textcnn", "data=csv", "data.baselines=[]", "data.workers=2", "trainer.accumulate=2",
+         "data.batch_examples=4", "data.word_dropout=0.1"),
+        ("model=gru", "data=parallel_text", "data.source=en", "data.target=de", "data.tokenizer.vocabulary=60",
+         "data.max_ratio=2", "task.decoding.beam=1", "data.batch_tokens=60"),
+    ],
+    ids=["texts", "pairs"],
+)  # fmt: skip
+def test_an_interrupted_stream_goes_on_in_its_place(
+    verb: Verb, crash_at: Callable[[int], None], texts: Path, pairs: Path, options: tuple[str, ...]
+) -> None:
+    path = f"data.path={texts if 'data=csv' in options else pairs}"
+    crash_at(0)
+    code, _, err = verb("train", *STREAM, path, *options, "hydra.run.dir=whole")
+    assert code == 0, err
+    crash_at(23)
+    assert verb("train", *STREAM, path, *options, "hydra.run.dir=broken")[0] != 0
+    crash_at(0)
+    assert verb("train", *STREAM, path, *options, "hydra.run.dir=broken")[0] == 0
+    assert "going on from" in Path("broken/train.log").read_text()
+    same("whole", "broken")
+    read, again = (Record.read(Path(run)).ledger["train"] for run in ("whole", "broken"))
+    assert read == again and read["read"] > 48
+
+
 def test_a_damaged_point_falls_back_to_the_one_before(verb: Verb, crash_at: Callable[[int], None]) -> None:
     options = (*SMALL, *AGREEMENT, "model=textcnn")
     assert verb("train", *options, "hydra.run.dir=whole")[0] == 0

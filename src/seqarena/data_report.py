@@ -16,6 +16,7 @@ from seqarena.limits import check_limits
 from seqarena.ranks import is_first
 from seqarena.record import relative
 from seqarena.runs import build_data
+from seqarena.streaming_check import refuse_report
 
 JSON, PAGE = "data_report.json", "data_report.html"
 COLORS = dict(zip(SPLITS, ("#0072b2", "#e69f00", "#009e73"), strict=True))
@@ -25,6 +26,7 @@ COLORS = dict(zip(SPLITS, ("#0072b2", "#e69f00", "#009e73"), strict=True))
 def report_data(config: DictConfig, folder: Path) -> None:
     """Prepare the data, print what it is like, and leave the same in `folder` as JSON and as a page."""
     check_limits(config)
+    refuse_report(config)
     data = build_data(config)
     data.prepare_data()
     data.setup()

@@ -51,6 +51,7 @@ LIMITS = {
     **dict.fromkeys(("data.batch_tokens", "trainer.accumulate", "trainer.num_nodes", "trainer.log_every"), COUNT),
     **dict.fromkeys(("data.batch_examples", "trainer.validate_every", "trainer.early_stopping"), MAYBE),
     **dict.fromkeys(("data.workers", "data.cut_seed", "trainer.average", "schedule.patience"), Limit(0, whole=True)),
+    **dict.fromkeys(("data.shuffle_buffer", "data.tokenizer_rows"), COUNT),
     "data.tokenizer.vocabulary": Limit(5, whole=True),
     "data.tokenizer.min_count": MAYBE,
     "data.max_ratio": Limit(1, empty=True),
@@ -72,7 +73,7 @@ NAMED = dict.fromkeys(("model.segment_reader", "model.document_reader"), "model.
 """Options that name one of those listed at another."""
 ABSENT = object()
 SWITCHES = (
-    *("data.bucketing", "data.class_weights", "data.drop_duplicates", "lr_find", "task.tied"),
+    *("data.bucketing", "data.class_weights", "data.drop_duplicates", "data.streaming", "lr_find", "task.tied"),
     *("trainer.deterministic", "trainer.gradient_checkpointing"),
 )
 """Options that are true or false and go to no signature that says so."""

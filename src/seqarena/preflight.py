@@ -14,6 +14,7 @@ from seqarena.errors import InputError
 from seqarena.limits import check_limits
 from seqarena.precision import HALF, PRECISIONS
 from seqarena.probing.probes import ProbeOptions
+from seqarena.streaming_check import check_streaming
 
 STRATEGIES = ("auto", "ddp", "ddp_spawn", "ddp_fork", "fsdp")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
@@ -27,6 +28,7 @@ def check_config(config: DictConfig) -> None:
     _check_devices(how)
     check_kind(config)
     check_schedule(config)
+    check_streaming(config)
     if config.budget.kind != "time":
         _check_length(how)
     _check_optimizer(config)
@@ -122,7 +124,7 @@ def total_steps(config: DictConfig, data: DataModule) -> float:
     """Optimizer steps of the run: of max_steps and max_epochs, the one that comes first; infinity without both."""
     how = config.trainer
     by_epochs: float = math.inf
-    if how.max_epochs not in (None, -1):
+    if how.max_epochs not in (None, -1) and config.budget.kind != "time":
         by_epochs = how.max_epochs * math.ceil(len(data.train_dataloader()) / how.accumulate)
     by_steps = math.inf if how.max_steps in (None, -1) else how.max_steps
     return min(by_epochs, by_steps)

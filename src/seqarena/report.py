@@ -32,7 +32,8 @@ def show(record: Record, folder: Path, console: Console | None = None) -> None:
 
 def announce(record: Record, folder: Path, console: Console) -> None:
     """Say what starts: model, data, sizes, machine and where it is kept."""
-    sizes = ", ".join(f"{record.ledger[split]['kept']:,} {split}" for split in ("train", "val", "test"))
+    kept = {split: record.ledger[split].get("kept") for split in ("train", "val", "test")}
+    sizes = ", ".join(f"{'streamed' if count is None else f'{count:,}'} {split}" for split, count in kept.items())
     total = record.parameters["total"]
     console.print(
         f"[bold]{escape(record.model)}[/] ({total:,} parameters) on [bold]{escape(record.data)}[/] "

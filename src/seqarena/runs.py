@@ -12,8 +12,10 @@ from torch import Tensor
 
 from seqarena.building import build, filled
 from seqarena.data.filtering import Filters
+from seqarena.data.head import StreamOptions
 from seqarena.data.module import BatchOptions, DataModule
 from seqarena.data.preparation import Preparation
+from seqarena.data.streaming_module import StreamingDataModule
 from seqarena.data.tokenizer import TokenizerOptions
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.device import available_cores
@@ -60,7 +62,10 @@ def build_data(config: DictConfig) -> DataModule:
         data.bucketing,
     )
     buckets = OmegaConf.to_container(data.buckets) if OmegaConf.is_config(data.buckets) else data.buckets
-    return DataModule(build(data.reader), preparation, batches, buckets, Path(config.cache), available_cores())
+    told = build(data.reader), preparation, batches, buckets, Path(config.cache), available_cores()
+    if not data.get("streaming", False):
+        return DataModule(*told)
+    return StreamingDataModule(*told, StreamOptions(data.shuffle_buffer, data.tokenizer_rows))
 
 
 def build_task(config: DictConfig, vocabulary: Vocabulary) -> SequenceTask:

@@ -101,10 +101,11 @@ def test_lines_longer_than_what_is_decoded_at_a_time(encoding: str, tmp_path: Pa
     assert [tuple(row.values()) for row in rows(source)] == [(long, "b"), ("a", long)]
 
 
-def test_length_is_compared_before_any_row(tmp_path: Path) -> None:
-    source = aligned(write(tmp_path, {"train.en": "a\n" * 50, "train.de": "a\n" * 49}))
-    with pytest.raises(InputError, match=r"50 and .* 49 lines"):
-        next(source.rows("train"))
+@pytest.mark.parametrize("longer", ["en", "de"])
+def test_files_of_different_length_are_refused_with_both_counts(tmp_path: Path, longer: str) -> None:
+    texts = {f"train.{side}": "a\n" * (50 if side == longer else 47) for side in ("en", "de")}
+    with pytest.raises(InputError, match=r"(50 and .* 47|47 and .* 50) lines"):
+        rows(aligned(write(tmp_path, texts)))
 
 
 @pytest.mark.parametrize("spelling", ["val", "valid", "validation", "dev"])

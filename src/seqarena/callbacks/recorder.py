@@ -40,6 +40,7 @@ class Recorder(L.Callback):
             record.started, record.metrics, record.probes = before.started, before.metrics, before.probes
             record.resumed = [*before.resumed, now()]
         self._throughput: Throughput | None = None
+        self._data: DataModule | None = None
         self._writes = is_first()
         self._tested: dict[str, float] = {}
 
@@ -84,6 +85,7 @@ class Recorder(L.Callback):
         report = dict(data.report)
         self.record.ledger = {**report.pop("ledger"), "overlap": report.pop("overlap")}
         self.record.data_report = report
+        self._data = data
         self.record.hashes |= data.hashes()
         self.record.machine = {**self.record.machine, "threads": torch.get_num_threads()}
         self.record.parameters, self._throughput = parameters, throughput
@@ -132,9 +134,10 @@ class Recorder(L.Callback):
         log.info("test: %s", _told(found))
 
     def _measure(self) -> None:
-        """Speed, memory and cost so far, without their prefixes."""
-        if self._throughput is None:
+        """What a stream has read so far; speed, memory and cost so far, without their prefixes."""
+        if self._data is None or self._throughput is None:
             return
+        self.record.ledger |= self._data.report["ledger"]
         self.record.speed = {**_bare(self._throughput.speed), **self._tested}
         self.record.memory = _bare(self._throughput.memory)
         self.record.cost = _bare(self._throughput.cost())

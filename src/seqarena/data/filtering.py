@@ -1,5 +1,6 @@
 """What leaves the training split by the user's wish: pairs too long or too uneven, and examples that came before."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,13 +49,15 @@ def _target_lengths(table: pa.Table) -> np.ndarray:
 
 
 def filter_training(filters: Filters, limit: int | None, gathered: Gathered, path: Path) -> Gathered:
-    """Drop from the training file, and count, what `filters` ask for; of several reasons the first is counted."""
+    """Drop from the training file, and count, what `filters` ask for."""
     table = tables.opened(path)
-    keep_N = np.ones(len(table), bool)
-    for reason, bad_N in _reasons(filters, limit, gathered, table).items():
-        if count := int((bad_N & keep_N).sum()):
-            gathered.ledger.discard(reason, count)
-        keep_N &= ~bad_N
+    reasons = misfits(filters, limit, table)
+    if filters.drop_duplicates:
+        first = np.unique(gathered.examples_N, return_index=True)[1]
+        reasons["duplicate"] = ~np.isin(np.arange(len(table)), first)
+    keep_N, counts = judged(reasons, len(table))
+    for reason, count in counts.items():
+        gathered.ledger.discard(reason, count)
     if keep_N.all():
         return gathered
     starts = np.cumsum([0] + [len(batch) for batch in table.to_batches()])
@@ -66,7 +69,18 @@ def filter_training(filters: Filters, limit: int | None, gathered: Gathered, pat
     return replace(gathered, examples_N=gathered.examples_N[keep_N], texts_N=gathered.texts_N[keep_N])
 
 
-def _reasons(filters: Filters, limit: int | None, gathered: Gathered, table: pa.Table) -> dict[str, np.ndarray]:
+def judged(reasons: Mapping[str, np.ndarray], size: int) -> tuple[np.ndarray, dict[str, int]]:
+    """Which examples stay, and how many go for each reason; of several reasons the first counts."""
+    keep_N, counts = np.ones(size, bool), {}
+    for reason, bad_N in reasons.items():
+        if count := int((bad_N & keep_N).sum()):
+            counts[reason] = count
+        keep_N &= ~bad_N
+    return keep_N, counts
+
+
+def misfits(filters: Filters, limit: int | None, table: pa.Table) -> dict[str, np.ndarray]:
+    """By reason, which pairs of a table are too long or too uneven."""
     reasons = {}
     pairs = "target_ids" in table.column_names
     if pairs and limit is not None:
@@ -74,7 +88,4 @@ def _reasons(filters: Filters, limit: int | None, gathered: Gathered, table: pa.
     if pairs and filters.max_ratio is not None:
         source_N, target_N = table["length"].to_numpy().clip(1), _target_lengths(table).clip(1)
         reasons["bad_ratio"] = np.maximum(source_N, target_N) > filters.max_ratio * np.minimum(source_N, target_N)
-    if filters.drop_duplicates:
-        first = np.unique(gathered.examples_N, return_index=True)[1]
-        reasons["duplicate"] = ~np.isin(np.arange(len(table)), first)
     return reasons

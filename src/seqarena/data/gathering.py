@@ -28,6 +28,17 @@ def answers(task: str, told: str) -> list[str]:
     return [told] if told.strip() else []
 
 
+def is_empty(row: Row, task: str) -> bool:
+    """Whether a side of the row has nothing to it."""
+    first, second = SIDES[task]
+    return not str(row[first]).strip() or not answers(task, str(row[second]))
+
+
+def unknown(row: Row, task: str, labels: set[str] | None) -> list[str]:
+    """What the row asks for and `labels`, if given, lack."""
+    return [] if labels is None else [label for label in answers(task, str(row[SIDES[task][1]])) if label not in labels]
+
+
 @dataclass(frozen=True)
 class Gathered:
     """What gathering a split found out. Keys are 64-bit hashes of this process: equal where the rows are equal."""
@@ -48,18 +59,15 @@ def gather(
 
     def kept() -> Iterator[Row]:
         for index, row in enumerate(rows):
-            one, other = str(row[first]), str(row[second])
-            asked = answers(task, other)
-            unknown = [] if labels is None else [label for label in asked if label not in labels]
-            if not one.strip() or not asked:
+            if is_empty(row, task):
                 ledger.drop("empty")
-            elif unknown:
+            elif others := unknown(row, task, labels):
                 ledger.drop("unknown_label")
-                ledger.unknown.update(unknown)
+                ledger.unknown.update(others)
             else:
                 ledger.keep()
-                examples.append(hash((one, other)))
-                texts.append(hash(one))
+                examples.append(hash((str(row[first]), str(row[second]))))
+                texts.append(hash(str(row[first])))
                 yield {"id": index, **row}
 
     _write(kept(), task, path, advance)
@@ -72,19 +80,20 @@ def gather(
 def _write(rows: Iterator[Row], task: str, path: Path, advance: Callable[[int], None]) -> None:
     chunks = iter(lambda: list(islice(rows, CHUNK)), [])
     first = next(chunks, [])
-    schema = _batch(first, task).schema
+    schema = as_batch(first, task).schema
 
     def parts() -> Iterator[pa.RecordBatch]:
         chunk = first
         while chunk:
-            yield _batch(chunk, task)
+            yield as_batch(chunk, task)
             advance(len(chunk))
             chunk = next(chunks, [])
 
     tables.write(parts(), schema, path)
 
 
-def _batch(rows: list[Row], task: str) -> pa.RecordBatch:
+def as_batch(rows: list[Row], task: str) -> pa.RecordBatch:
+    """Rows with an `id` as columns."""
     names = list(rows[0]) if rows else ["id", *SIDES[task]]
     columns = {name: [row[name] for row in rows] for name in names}
     types = {name: _type(name, values) for name, values in columns.items()}

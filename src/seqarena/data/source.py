@@ -1,7 +1,7 @@
 """What a source is: raw rows by split, exactly as they were written."""
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 Row: TypeAlias = Mapping[str, str | int]
 """One raw example: `text` and `label` (classification), `source` and `target` (translation) or `text` and `labels`
@@ -29,3 +29,11 @@ class Source(Protocol):
 
     def fingerprint(self) -> str:
         """A hash of everything `rows` depends on: file contents, or a generator's options and version."""
+
+
+@runtime_checkable
+class Streamable(Source, Protocol):
+    """A source whose training rows may be more than one wants to read before training."""
+
+    def stamp(self) -> str:
+        """What `fingerprint` is, but training files are not read: their names, sizes and times of change count."""

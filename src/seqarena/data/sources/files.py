@@ -7,7 +7,7 @@ nothing. Nothing here touches the network.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from itertools import chain
+from itertools import chain, zip_longest
 
 from seqarena.data.source import Row
 from seqarena.data.sources import values
@@ -48,8 +48,15 @@ class Files:
 
     def fingerprint(self) -> str:
         """SHA-256 over the options and every file's content; where the files lie is left out."""
+        return self._hash()
+
+    def stamp(self) -> str:
+        """The same with training files that are not read: by their names, sizes and times of change."""
+        return self._hash("train")
+
+    def _hash(self, *stamped: str) -> str:
         options = {"format": type(self).__name__, "names": dict(self.names), "strata": self.strata, **self.told}
-        return content_hash(options, {split: list(chain(*units)) for split, units in self._found.items()})
+        return content_hash(options, {split: list(chain(*units)) for split, units in self._found.items()}, stamped)
 
     def files(self, split: str) -> tuple[Unit, ...]:
         """What is read of a split, in order. InputError: the split is not there."""
@@ -185,20 +192,17 @@ class ParallelText(Files):
         self.encoding = encoding
 
     def rows(self, split: str) -> Iterator[Row]:
-        """`source` and `target` of each line. InputError before the first if the files differ in length."""
-        units = self.files(split)
-        for unit in units:
-            self._refuse_unequal(unit)
-        for unit in units:
+        """`source` and `target` of each line. InputError where one file ends before the other."""
+        for unit in self.files(split):
             sides = (lines(file, self.encoding) for file in unit)
-            for source, target in zip(*sides, strict=True):
+            for source, target in zip_longest(*sides):
+                if source is None or target is None:
+                    raise self._unequal(unit)
                 yield {"source": without_end(source), "target": without_end(target)}
 
-    def _refuse_unequal(self, unit: Unit) -> None:
-        counts = [count_lines(file, self.encoding) for file in unit]
-        if len(set(counts)) > 1:
-            sizes = " and ".join(f"{file} has {count}" for file, count in zip(unit, counts, strict=True))
-            raise InputError(f"Line-aligned files differ in length: {sizes} lines. Align them again, line by line.")
+    def _unequal(self, unit: Unit) -> InputError:
+        sizes = " and ".join(f"{file} has {count_lines(file, self.encoding)}" for file in unit)
+        return InputError(f"Line-aligned files differ in length: {sizes} lines. Align them again, line by line.")
 
 
 class TranslationMemory(Files):

@@ -64,8 +64,16 @@ class TextFolders:
 
     def fingerprint(self) -> str:
         """SHA-256 over the encoding, the classes and every file's content."""
+        return self._hash()
+
+    def stamp(self) -> str:
+        """The same with training files that are not read: by their names, sizes and times of change."""
+        return self._hash("train")
+
+    def _hash(self, *stamped: str) -> str:
         contents = {f"{split}/{name}": files for split, each in self._found.items() for name, files in each.items()}
-        return content_hash({"format": type(self).__name__, "encoding": self.encoding}, contents)
+        options = {"format": type(self).__name__, "encoding": self.encoding}
+        return content_hash(options, contents, [place for place in contents if place.split("/")[0] in stamped])
 
     @cached_property
     def _found(self) -> Mapping[str, Classes]:

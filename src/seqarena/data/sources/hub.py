@@ -52,7 +52,14 @@ class Hub:
 
     def fingerprint(self) -> str:
         """SHA-256 over the options and every file's content; where the files come from is left out."""
-        return content_hash({"format": type(self).__name__, **self.options()}, self.usable)
+        return self._hash()
+
+    def stamp(self) -> str:
+        """The same with training files that are not read: by their names, sizes and times of change."""
+        return self._hash("train")
+
+    def _hash(self, *stamped: str) -> str:
+        return content_hash({"format": type(self).__name__, **self.options()}, self.usable, stamped)
 
     def options(self) -> Mapping[str, object]:
         """The options that change what is read from the same files."""
