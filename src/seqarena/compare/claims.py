@@ -65,14 +65,16 @@ def _lead(metric: Metric) -> tuple[float, float]:
 
 
 def _better(rule: Better, cells: tuple[Cell, Cell], metric: Metric) -> Claim:
-    margin = f" by {_size(rule.margin, rule.relative)}" if rule.margin else ""
-    text, weights = f"{cells[0].name} better than {cells[1].name}{margin}", _lead(metric)
     if not rule.relative:
-        return Claim(text, cells, weights, rule.margin)
-    if logarithmic(metric):
-        return Claim(text, cells, weights, math.log1p(rule.margin), ratio=True)
+        margin = f" by {rule.margin:g}" if rule.margin else ""
+        return Claim(f"{cells[0].name} better than {cells[1].name}{margin}", cells, _lead(metric), rule.margin)
+    more, less = cells if metric.better is Way.MORE else cells[::-1]
     times = 1 + rule.margin  # the ratio is at least this where one is at least so many times the other
-    return Claim(text, cells, (1.0, -times) if weights[0] > 0 else (-times, 1.0), 0.0)
+    if logarithmic(metric):
+        text = f"{more.name} more than {times:g} times {less.name}"
+        return Claim(text, cells, _lead(metric), math.log(times), ratio=True)
+    weights = (1.0, -times) if more is cells[0] else (-times, 1.0)
+    return Claim(f"{more.name} − {times:g} × {less.name} above 0", cells, weights, 0.0)
 
 
 def _falls(rule: Falls, cells: tuple[Cell, ...]) -> Claim:
