@@ -39,7 +39,7 @@ def step() -> Callable[[], None]:
 
     torch.manual_seed(0)
     options = (DIM, 4, 4, 256, 0.3, 0.1, "sinusoidal", 64, "pre", True, True)
-    encoder, decoder = TransformerEncoder(*options), TransformerDecoder(*options, True)
+    encoder, decoder = TransformerEncoder(*options), TransformerDecoder(*options, "full")
     table = torch.nn.Embedding(VOCABULARY, DIM)
     parameters = [*encoder.parameters(), *decoder.parameters(), *table.parameters()]
     optimizer = torch.optim.AdamW(parameters, lr=1e-4)

@@ -120,7 +120,7 @@ def test_textcnn() -> None:
 
 def test_transformer_translation() -> None:
     encoder = TransformerEncoder(dim=D, layers=2, heads=3, feedforward=20, **ATTENTION, **SWITCHES)  # type: ignore[arg-type]
-    decoder = TransformerDecoder(dim=D, layers=2, heads=3, feedforward=20, cross=True, **ATTENTION, **SWITCHES)  # type: ignore[arg-type]
+    decoder = TransformerDecoder(dim=D, layers=2, heads=3, feedforward=20, cross="full", **ATTENTION, **SWITCHES)  # type: ignore[arg-type]
     task = translator(encoder, decoder)
     layers = attention(S, S) + feedforward(S, 20) + attention(T, T) + attention(T, S) + feedforward(T, 20)
     by_hand = 2 * layers + 2 * T * D * V
@@ -135,7 +135,7 @@ def test_local_attention_computes_blocks_alone() -> None:
     scored, projected = 8 * (6 + 1) + S, 3 * S + 8 + 1
     reading = 2 * projected * D * D + 2 * 2 * scored * D + feedforward(S, 20)
     assert flops_per_token(classifier(encoder), texts()) * S == reading + HEAD
-    decoder = LocalDecoder(dim=D, cross=True, **options, **ATTENTION, **SWITCHES)  # type: ignore[arg-type]
+    decoder = LocalDecoder(dim=D, cross="full", **options, **ATTENTION, **SWITCHES)  # type: ignore[arg-type]
     written = 2 * (3 * T + 6) * D * D + 2 * 2 * 6 * 4 * D + attention(T, S) + feedforward(T, 20)  # three blocks of two
     counted = flops_per_token(translator(encoder, decoder), pairs()) * (S + T)
     assert counted == pytest.approx(reading + written + 2 * T * D * V)

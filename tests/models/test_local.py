@@ -77,7 +77,7 @@ def test_the_decoder_is_full_attention_with_its_mask_and_forgets_the_rest(
     kind: str, pieces: list[int], window: int
 ) -> None:
     torch.manual_seed(0)
-    options = {**OPTIONS, "positions_kind": kind, "window": window, "cross": True}
+    options = {**OPTIONS, "positions_kind": kind, "window": window, "cross": "full"}
     local, masked = LocalDecoder(**options).eval(), MaskedDecoder(**options).eval()
     masked.load_state_dict(local.state_dict())
     y_BTD, encoded = torch.randn(3, 19, D), source()

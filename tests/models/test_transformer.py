@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from seqarena.models.contract import Encoded
 from seqarena.models.transformer import TransformerDecoder, TransformerEncoder
 
 PLAIN = {
@@ -11,13 +12,20 @@ PLAIN = {
     "positions_kind": "sinusoidal", "max_positions": 32, "norm": "pre", "residual": True, "scaled": True,
 }  # fmt: skip
 VARIANTS = [{"positions_kind": kind} for kind in ("learned", "rotary", "alibi", "t5", "none")]
-VARIANTS += [{"norm": "post"}, {"norm": "none"}, {"residual": False}, {"scaled": False}, {"cross": False}]
+VARIANTS += [
+    {"norm": "post"},
+    {"norm": "none"},
+    {"residual": False},
+    {"scaled": False},
+    {"cross": "mean"},
+    {"cross": "none"},
+]
 
 
 def built(changes: dict) -> tuple[TransformerEncoder, TransformerDecoder]:
     torch.manual_seed(0)
     options = {**PLAIN, **changes}
-    cross = options.pop("cross", True)
+    cross = options.pop("cross", "full")
     return TransformerEncoder(**options).eval(), TransformerDecoder(**options, cross=cross).eval()
 
 
@@ -85,3 +93,31 @@ def test_values_that_are_not_known_are_named() -> None:
             built(change)
     with pytest.raises(ValueError, match=r"model\.dim=18"):
         built({"dim": 17, "heads": 3})
+
+
+@pytest.mark.parametrize(
+    ("cross", "depends"), [("full", (True, True)), ("mean", (True, False)), ("none", (False, False))]
+)
+def test_what_of_the_source_reaches_the_decoder(cross: str, depends: tuple[bool, bool]) -> None:
+    """It depends on the mean of the states, and on the states behind an equal mean."""
+    _, decoder = built({"cross": cross})
+    mask_BS = torch.ones(1, 4, dtype=torch.bool)
+    states_BSD, y_BTD = torch.randn(1, 4, 16), torch.randn(1, 3, 16)
+    shift_D = torch.randn(16)  # not the same to each feature, which a LayerNorm would take out
+    other_BSD = states_BSD + torch.tensor([1.0, -1.0, 2.0, -2.0])[None, :, None]
+
+    def written(states_BSD: torch.Tensor, summary_BD: torch.Tensor) -> torch.Tensor:
+        encoded = Encoded(states_BSD, summary_BD, mask_BS, states_BSD)
+        return decoder(y_BTD, encoded, decoder.start(encoded))[0]
+
+    plain = written(states_BSD, states_BSD.mean(1))
+    of_mean, of_states = (
+        written(states_BSD + shift_D, states_BSD.mean(1) + shift_D),
+        written(other_BSD, states_BSD.mean(1)),
+    )
+    assert (not torch.allclose(plain, of_mean), not torch.allclose(plain, of_states)) == depends
+
+
+def test_another_word_is_refused() -> None:
+    with pytest.raises(ValueError, match="full, mean, none"):
+        built({"cross": "some"})

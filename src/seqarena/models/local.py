@@ -182,7 +182,7 @@ class LocalDecoder(TransformerDecoder):
         norm: str,
         residual: bool,
         scaled: bool,
-        cross: bool,
+        cross: str,
     ) -> None:
         super().__init__(
             dim, layers, heads, feedforward, dropout, attention_dropout,

@@ -147,6 +147,10 @@ class TransformerEncoder(Encoder):
         return Full(mask_BS[:, None, None, :], self.relations.bias(length, length, 0, mask_BS.device))
 
 
+CROSS = ("full", "mean", "none")
+"""What of the source reaches the decoder: each of its states, by attention; their mean; nothing."""
+
+
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the source (unless switched off), feed-forward."""
 
@@ -183,7 +187,8 @@ class DecoderLayer(nn.Module):
 class TransformerDecoder(Decoder):
     """N layers of causal self-attention, cross-attention and feed-forward (section 3.1).
 
-    With `cross` off the source reaches the decoder only as its summary, added to every input.
+    `cross` is `full`; or `mean`, where the source reaches the decoder only as its summary, the mean of its states, added
+    to every input; or `none`, where it does not at all, and a language model writes. Others are a ValueError.
     """
 
     def __init__(
@@ -199,15 +204,17 @@ class TransformerDecoder(Decoder):
         norm: str,
         residual: bool,
         scaled: bool,
-        cross: bool,
+        cross: str,
     ) -> None:
         super().__init__()
+        if cross not in CROSS:
+            raise ValueError(f"cross_attention={cross!r} is unknown: write {', '.join(CROSS)}")
         self.dim, self.cross = dim, cross
         self.positions = positions(positions_kind, dim, max_positions)
         self.relations = relations(positions_kind, dim // heads, heads, causal=True)
         self.dropout = Dropout(dropout)
         build = Build(dim, heads, feedforward, dropout, attention_dropout, norm, residual, scaled)
-        self.layers = nn.ModuleList(DecoderLayer(build, cross) for _ in range(layers))
+        self.layers = nn.ModuleList(DecoderLayer(build, cross == "full") for _ in range(layers))
         self.norm = last_norm(dim, norm)
 
     def start(self, encoded: Encoded) -> State:
@@ -224,7 +231,7 @@ class TransformerDecoder(Decoder):
     ) -> tuple[Tensor, tuple[Cache, ...]]:
         """Continue by T tokens from position `first` on."""
         x_BTD = self.positions(x_BTD, first)
-        if not self.cross:
+        if self.cross == "mean":
             x_BTD = x_BTD + encoded.summary_BD[:, None]
         x_BTD = self.dropout(x_BTD)
         pattern = self.pattern(x_BTD, caches[0][0][0].shape[2])
