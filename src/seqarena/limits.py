@@ -8,12 +8,16 @@ from seqarena.errors import InputError
 
 
 class Limit(NamedTuple):
-    """A number between `lowest` and `highest`, both allowed; `whole` excludes fractions, `empty` allows null."""
+    """A number between `lowest` and `highest`, both allowed; `whole` excludes fractions, `empty` allows null.
+
+    `word` may stand instead of a number.
+    """
 
     lowest: float
     highest: float = float("inf")
     whole: bool = False
     empty: bool = False
+    word: str | None = None
 
     def told(self) -> str:
         """The limit in words."""
@@ -23,7 +27,8 @@ class Limit(NamedTuple):
             if self.highest < float("inf")
             else f"of {_plain(self.lowest)} or more"
         )
-        return f"{kind} {range_}" + (", or null" if self.empty else "")
+        others = (", or null" if self.empty else "") + (f", or {self.word}" if self.word else "")
+        return f"{kind} {range_}{others}"
 
 
 def _plain(number: float) -> str:
@@ -48,7 +53,9 @@ LIMITS = {
     "task.decoding.length_penalty": Limit(0, 10),
     "task.decoding.ratio": Limit(0, 100),
     "task.decoding.extra": Limit(1, whole=True),
-    **dict.fromkeys(("data.batch_tokens", "trainer.accumulate", "trainer.num_nodes", "trainer.log_every"), COUNT),
+    **dict.fromkeys(("trainer.accumulate", "trainer.num_nodes", "trainer.log_every"), COUNT),
+    "data.batch_tokens": Limit(1, whole=True, word="auto"),
+    "trainer.effective_tokens": MAYBE,
     **dict.fromkeys(("data.batch_examples", "trainer.validate_every", "trainer.early_stopping"), MAYBE),
     **dict.fromkeys(("data.workers", "data.cut_seed", "trainer.average", "schedule.patience"), Limit(0, whole=True)),
     **dict.fromkeys(("data.shuffle_buffer", "data.tokenizer_rows"), COUNT),
@@ -93,7 +100,7 @@ def check_limits(config: DictConfig) -> None:
             raise InputError(f"{name}={'null' if value is None else value} must be true or false")
     for name, limit in LIMITS.items():
         value = OmegaConf.select(config, name, default=ABSENT)
-        if value is ABSENT or (value is None and limit.empty):
+        if value is ABSENT or (value is None and limit.empty) or (value == limit.word and limit.word):
             continue
         kinds = (int,) if limit.whole else (int, float)
         number = isinstance(value, kinds) and not isinstance(value, bool)

@@ -1,23 +1,24 @@
 """From a composed config to the objects of a run, and from a run's folder back to them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
-import torch
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
-from torch import Tensor
+from omegaconf.errors import OmegaConfBaseException
 
 from seqarena.building import build, filled
 from seqarena.data.filtering import Filters
 from seqarena.data.head import StreamOptions
-from seqarena.data.module import BatchOptions, DataModule
+from seqarena.data.loading import AUTO, START, BatchOptions
+from seqarena.data.module import DataModule
 from seqarena.data.preparation import Preparation
 from seqarena.data.streaming_module import StreamingDataModule
 from seqarena.data.tokenizer import TokenizerOptions
-from seqarena.data.vocabulary import Vocabulary
+from seqarena.data.vocabulary import Vocabulary, hashes_of
 from seqarena.device import available_cores
 from seqarena.errors import InputError
 from seqarena.limits import check_limits, refuse_missing
@@ -28,14 +29,18 @@ from seqarena.tasks.embedding import EmbeddingOptions
 from seqarena.tasks.tagging import Tagging
 from seqarena.tasks.task import SequenceTask
 from seqarena.tasks.translation import Translation
+from seqarena.weights import weights_of
+
+WRONG = (AttributeError, TypeError, ValueError, RuntimeError, MemoryError)
+"""What a value that was changed makes of whatever is built from it, beside what it makes of a config."""
 
 PLACES = ("path", "train", "val", "test")
 """Options of a dataset that say where files of the user's are."""
 
 
-def absolute(path: str) -> str:
-    """A path of the user's, from the folder they stand in, as it is called from anywhere."""
-    return str(Path(path).expanduser().absolute())
+def absolute(path: object) -> str:
+    """A path of the user's, from the folder they stand in, as it is called from anywhere; a number is a name, too."""
+    return str(Path(str(path)).expanduser().absolute())
 
 
 def build_data(config: DictConfig) -> DataModule:
@@ -51,7 +56,7 @@ def build_data(config: DictConfig) -> DataModule:
     filters = Filters(data.max_length, data.get("max_ratio"), data.drop_duplicates)
     preparation = Preparation(config.task.name, options, filters, data.cut_seed, tuple(data.get("baselines") or ()))
     batches = BatchOptions(
-        data.batch_tokens,
+        START if data.batch_tokens == AUTO else data.batch_tokens,
         data.batch_examples,
         data.workers,
         config.seed,
@@ -146,17 +151,47 @@ def open_run(path: Path, decoding: dict[str, Any]) -> Run:
     """
     folder, weights = _places(path)
     record = Record.read(folder)
-    config = OmegaConf.create(_literal(record.config))
+    vocabulary = Vocabulary.load(folder / "vocabulary")
+    _refuse_other(record, hashes_of(folder / "vocabulary"), folder)
+    with believing(folder / FILE):
+        config = _searching(OmegaConf.create(_literal(record.config)), decoding)
+        task = build_task(config, vocabulary)
+        precision = record.machine.get("precision", config.trainer.precision)
+    task.load_state_dict(weights_of(weights, task))
+    return Run(folder, config, vocabulary, task.eval(), precision)
+
+
+@contextmanager
+def believing(path: Path) -> Iterator[None]:
+    """What goes wrong inside is the fault of a run's file. InputError: it is not what it was written as."""
+    try:
+        yield
+    except (OmegaConfBaseException, HydraException, LookupError, *WRONG) as error:
+        told = str(error).split("\n")[0]
+        raise InputError(
+            f"{path} makes no run ({type(error).__name__}: {told}): it was changed, or is of another version; take it "
+            "from where the run was trained, or train it again"
+        ) from error
+
+
+def _searching(config: DictConfig, decoding: dict[str, Any]) -> DictConfig:
+    """The config with its search changed; every value is within its limits."""
     if decoding and config.task.name != "translation":
         raise InputError(f"{', '.join(decoding)}: this run is a {config.task.name}, which searches for nothing")
     if decoding:
         config.task.decoding = {**config.task.decoding, **decoding}
-        check_limits(config)
-    vocabulary = Vocabulary.load(folder / "vocabulary")
-    task = build_task(config, vocabulary)
-    task.load_state_dict(_weights(weights, task))
-    precision = record.machine.get("precision", config.trainer.precision)
-    return Run(folder, config, vocabulary, task.eval(), precision)
+    check_limits(config)
+    return config
+
+
+def _refuse_other(record: Record, found: dict[str, str], folder: Path) -> None:
+    """Refuse tokenizers or labels that the weights were not trained with."""
+    for name, value in found.items():
+        if record.hashes.get(name, value) != value:
+            raise InputError(
+                f"{folder / 'vocabulary'}: {name} is not what the run was trained with (hash {value}, in {FILE} "
+                f"{record.hashes[name]}): take the folder from where the run was trained, or train it again"
+            )
 
 
 def _places(path: Path) -> tuple[Path, Path]:
@@ -179,23 +214,3 @@ def _literal(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {name: _literal(part) for name, part in tree.items()}
     return [_literal(part) for part in tree] if isinstance(tree, list) else tree
-
-
-def _weights(path: Path, task: SequenceTask) -> dict[str, Tensor]:
-    """The state of a checkpoint. InputError: it is damaged, not ours, or of another model or vocabulary."""
-    try:
-        found = torch.load(path, weights_only=True, map_location="cpu")
-    except (RuntimeError, UnpicklingError, EOFError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is damaged or no checkpoint of ours; it was not opened any further") from error
-    state = found.get("state_dict") if isinstance(found, dict) else None
-    if not isinstance(state, dict):
-        raise InputError(f"{path} holds no weights: it is no checkpoint of ours")
-    wanted = task.state_dict()
-    other = sorted(
-        name
-        for name in {*state, *wanted}
-        if getattr(state.get(name), "shape", 0) != getattr(wanted.get(name), "shape", 1)
-    )
-    if other:
-        raise InputError(f"{path} holds the weights of another model: {other[0]} differs, and {len(other) - 1} more")
-    return state

@@ -2,6 +2,7 @@
 
 from omegaconf import DictConfig
 
+from seqarena.data.loading import AUTO
 from seqarena.errors import InputError
 
 
@@ -43,6 +44,8 @@ def _whole(config: DictConfig) -> list[tuple[str, str]]:
         found.append((f"data.baselines=[{told}], which learn from all rows", "write data.baselines=[]"))
     if data.get("sampling", "all") != "all":
         found.append((f"data.sampling={data.sampling}", "write data.sampling=all"))
+    if data.batch_tokens == AUTO:
+        found.append(("data.batch_tokens=auto, which measures the longest rows", "write data.batch_tokens=4096"))
     for option in ("class_weights", "drop_duplicates"):
         if data.get(option):
             found.append((f"data.{option}=true", f"write data.{option}=false"))

@@ -15,7 +15,9 @@ from rich.console import Console
 
 from seqarena import mishaps, precision, report
 from seqarena.budget.account import settled
+from seqarena.budget.batch import accumulated, fitted
 from seqarena.budget.clock import TimeLimit
+from seqarena.budget.options import with_options
 from seqarena.budget.trials import drawn
 from seqarena.building import filled
 from seqarena.callbacks.averaging import LastWeights
@@ -28,6 +30,7 @@ from seqarena.callbacks.progress import progress
 from seqarena.callbacks.recorder import Recorder, machine
 from seqarena.callbacks.resuming import ResumePoints, point
 from seqarena.callbacks.throughput import Throughput
+from seqarena.data.loading import AUTO
 from seqarena.data.module import DataModule
 from seqarena.device import prepare_cpu
 from seqarena.errors import InputError
@@ -97,10 +100,12 @@ def prepare(config: DictConfig) -> Prepared:
     for warning in check_data(config, data):
         log.warning(warning)
     config, budget = settled(config, data)
+    config, batch = fitted(config, data)
+    config, step = accumulated(config)
     task = build_task(config, data.vocabulary)
     if config.trainer.gradient_checkpointing:
         recompute_layers(task)
-    return Prepared(config, trial | budget, data, task)
+    return Prepared(config, trial | budget | batch | step, data, task)
 
 
 def find_rate(config: DictConfig, folder: Path) -> float:
@@ -121,9 +126,9 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
     record = begin(folder, plain(config), overrides, Path(os.environ["SEQARENA_ROOT"]), machine())
     explained = mishaps.explained
     with explained(config, folder), Recorder(folder, record, before) as recorder, explained(config, folder):
-        config, record.budget, data, task = prepare(config)
-        if record.budget:
-            record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
+        config, budget, data, task = prepare(going_on(config, before))
+        record.budget = budget if before is None else before.budget | budget
+        record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
         record.machine["precision"] = precision.settled(config.trainer.precision, config.trainer.accelerator)
         refuse_changed(before, record, data)
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
@@ -180,6 +185,13 @@ def run(
     trainer.test(task, datamodule=data, verbose=False)
     if trainer.is_global_zero:
         points.forget()
+
+
+def going_on(config: DictConfig, before: Record | None) -> DictConfig:
+    """The config of a run that goes on: where the size of its batches was measured, that of its beginning."""
+    if before is None or config.data.batch_tokens != AUTO:
+        return config
+    return with_options(config, {"data.batch_tokens": before.config["data"]["batch_tokens"]})
 
 
 def refuse_changed(before: Record | None, record: Record, data: DataModule) -> None:

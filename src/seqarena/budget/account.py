@@ -28,6 +28,11 @@ def settled(config: DictConfig, data: DataModule) -> tuple[DictConfig, dict[str,
 def told(account: dict[str, Any]) -> str:
     """An account in one line: the target and what is reached of it, what was chosen, which trial it is."""
     parts = [_told_kind(account)] if "target" in account else []
+    if "free_bytes" in account:
+        each, free = account["bytes_per_token"] / 2**20, account["free_bytes"] / 2**30
+        parts.append(f"batches of {account['batch_tokens']:,} tokens, {each:.2g} MiB each, of {free:.1f} GiB free")
+    if "effective_tokens" in account:
+        parts.append(f"{account['accumulate']} batches a step, {account['effective_tokens']:,} tokens")
     if "trials" in account:
         drawn = _listed(account["drawn"])
         parts.append(f"trial {account['trial']} of {account['trials']} (from 0): {drawn}")

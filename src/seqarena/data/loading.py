@@ -11,6 +11,9 @@ from seqarena.data.batching import TokenBatches
 from seqarena.data.examples import Examples
 from seqarena.errors import InputError
 
+AUTO = "auto"
+START = 4096
+"""What a batch holds at most, in tokens, while `auto` is not settled yet (seqarena.budget.batch)."""
 SAMPLING = ("all", "oversample")
 """Every training example once an epoch; or those of the rarer classes repeated until all classes are as frequent."""
 

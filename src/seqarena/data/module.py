@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,17 @@ class DataModule(L.LightningDataModule):
     def single(self, split: str, index: int) -> Batch:
         """One example of a split as a batch."""
         return self._splits[split][[index]]
+
+    def longest_batch(self, tokens: int) -> Batch:
+        """As many as `tokens` hold of the training examples that take up the most positions, some of them repeated."""
+        lengths_N = self._splits["train"].lengths()
+        count = max(1, tokens // int(lengths_N.max()))
+        order_N = np.argsort(-lengths_N, kind="stable")
+        return self._splits["train"][np.resize(order_N[: max(1, (lengths_N == lengths_N.max()).sum())], count).tolist()]
+
+    def resize(self, tokens: int) -> None:
+        """Make batches of at most so many tokens from now on."""
+        self._batches = replace(self._batches, tokens=tokens)
 
     def items(self, split: str) -> pa.Table:
         """What is scored of a split, one a row: its examples, or the queries in them."""

@@ -187,8 +187,8 @@ class DecoderLayer(nn.Module):
 class TransformerDecoder(Decoder):
     """N layers of causal self-attention, cross-attention and feed-forward (section 3.1).
 
-    `cross` is `full`; or `mean`, where the source reaches the decoder only as its summary, the mean of its states, added
-    to every input; or `none`, where it does not at all, and a language model writes. Others are a ValueError.
+    `cross` is `full`; or `mean`, where of the source only its summary, the mean of its states, reaches the decoder,
+    added to every input; or `none`, and a language model writes. Others are a ValueError.
     """
 
     def __init__(
