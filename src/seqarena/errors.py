@@ -1,5 +1,7 @@
 """Errors meant for a person: the message says what is wrong, where, and what to do; no traceback is shown."""
 
+import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,10 +37,22 @@ def explained(*kinds: type[Exception]) -> Iterator[None]:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Ctrl+C ends the command with one word instead of a traceback, also while it is still starting."""
+def unread() -> Iterator[None]:
+    """Whoever reads the output and has seen enough, such as `head`, ends the command without a word."""
     try:
         yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be written goes nowhere
+        raise SystemExit(128 + signal.SIGPIPE) from None
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl+C ends the command with one word, a closed pipe without one, also while it is still starting."""
+    try:
+        with unread():
+            yield
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None

@@ -9,26 +9,27 @@ import lightning as L
 import pyarrow.parquet as pq
 from omegaconf import DictConfig, OmegaConf
 
+from seqarena.compare.records import read_examples
 from seqarena.data.module import BatchOptions, TestSet
 from seqarena.data.queries import by_text
 from seqarena.data.source import Row, Source
 from seqarena.errors import InputError
 from seqarena.evaluation import Evaluation
 from seqarena.preflight import check_machine
-from seqarena.runs import PLACES, Run, absolute, build
+from seqarena.record import FILE
+from seqarena.runs import PLACES, Run, absolute, believing, build
 
 
 def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
     """Scores of `run` under the options of conf/evaluate.yaml; they go to `folder` with a row for each example."""
     precision: Any = config.precision or run.precision
     check_machine(config.accelerator, precision, "")
-    reader, rows = _rows(run, config)
-    data = run.config.data
-    batches = BatchOptions(data.batch_tokens, data.batch_examples, 0, 0)
-    buckets = {axis: list(edges) for axis, edges in data.buckets.items()}
-    test = TestSet(
-        rows, run.config.task.name, run.vocabulary, batches, buckets, (*reader.shortcuts, *data.get("baselines", ()))
-    )
+    with believing(run.folder / FILE):
+        reader, rows = _rows(run, config)
+        batches = BatchOptions(run.config.data.batch_tokens, run.config.data.batch_examples, 0, 0)
+        buckets = {axis: list(edges) for axis, edges in run.config.data.buckets.items()}
+        beside = (*reader.shortcuts, *run.config.data.get("baselines", ()))
+    test = TestSet(rows, run.config.task.name, run.vocabulary, batches, buckets, beside)
     trainer = L.Trainer(
         accelerator=config.accelerator,
         devices=1,
@@ -97,9 +98,12 @@ def _redirected(data: DictConfig, named: dict[str, Any]) -> DictConfig:
 
 def _own_rows(path: Path) -> Iterator[Row]:
     """The test examples of a run, as they were read."""
-    table = pq.read_table(path)
+    table = read_examples(path.parent)
     if "reference" in table.column_names:
         table = table.rename_columns({"reference": "target"})
+    for name in ("source", "target") if "source" in table.column_names else ("text", "label"):
+        if name not in table.column_names:
+            raise InputError(f"{path} has no column {name}: name a test set with data.path=...")
     rows = table.to_pylist() if "position" not in table.column_names else by_text(table.to_pylist())
     computed = ("id", "length", "prediction", "correct", "confidence", "loss", "tokens", "bleu_statistics")
     yield from ({name: value for name, value in row.items() if name not in computed} for row in rows)

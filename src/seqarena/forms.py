@@ -86,6 +86,7 @@ class Machine(TypedDict, total=False):
     gpus: list[str]
     threads: int
     ranks: int
+    precision: str
 
 
 @configured(OPEN)

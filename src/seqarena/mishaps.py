@@ -38,10 +38,28 @@ def explained(config: DictConfig, folder: Path) -> Iterator[None]:
         raise MachineError(told) from error
 
 
+@contextmanager
+def short_of_memory(longest: int, size: int) -> Iterator[None]:
+    """The same where texts are answered, `size` at a time, the longest of so many characters."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not _of_memory(error):
+            raise
+        raise MachineError(
+            f"out of memory: the longest of these texts has {longest:,} characters: write batch=1 (now {size}), or cut "
+            "it up"
+        ) from error
+
+
+def _of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or bool(MEMORY.search(str(error)))
+
+
 def _told(error: Exception, config: DictConfig, folder: Path) -> str | None:
     if isinstance(error, OSError):
         return _unwritten(error, folder)
-    if isinstance(error, MemoryError | torch.OutOfMemoryError) or MEMORY.search(str(error)):
+    if _of_memory(error):
         return _memory(config)
     if WORKER.search(str(error)):
         return (

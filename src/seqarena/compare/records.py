@@ -83,9 +83,10 @@ class Entry:
         return self.record.status == "done" or self.diverged
 
 
-def read_examples(folder: Path, columns: Sequence[str]) -> pa.Table:
-    """Those of these columns that a run's examples have. InputError: the file is damaged, a column not what it was."""
-    table = _opened(folder, lambda file: file.read(columns=[*columns], use_threads=False))
+def read_examples(folder: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Those of these columns, or all, of a run's examples. InputError: the file is damaged, a column not what it was."""
+    wanted = None if columns is None else [*columns]
+    table = _opened(folder, lambda file: file.read(columns=wanted, use_threads=False))
     for name in table.column_names:
         if fault := _fault(name, table[name]):
             raise InputError(f"{folder / EXAMPLES}: its column {name} {fault}: evaluate the run again, or leave it out")

@@ -49,6 +49,14 @@ class Vocabulary:
         return {"tokenizer": digest(told), "labels": digest(json.dumps(self.labels))}
 
 
+def hashes_of(folder: Path) -> dict[str, str]:
+    """The same hashes of what `save` wrote, byte for byte, whatever a later version of the library would write."""
+    files = (folder / "source.json", folder / "target.json")
+    told = "".join(path.read_text(encoding="utf-8") for path in files if path.exists())
+    labels, *_ = _fixed(folder / "vocabulary.json")
+    return {"tokenizer": digest(told), "labels": digest(json.dumps(labels))}
+
+
 def _fixed(path: Path) -> tuple[list[str], int | None, dict[str, list[int]]]:
     """Labels, length limit and edges; the first version knew no edges."""
     try:

@@ -13,6 +13,9 @@ from charset_normalizer import from_bytes
 from seqarena.data.sources.wording import nearest
 from seqarena.errors import InputError
 
+OPTION = "data.encoding"
+"""Names the encoding of a dataset's files."""
+
 PIECE = 1 << 16
 """Bytes decoded at a time; fewer from a pipe that has no more to give yet."""
 
@@ -58,8 +61,8 @@ def _text_codec(name: str) -> str | None:
     return found.name if found._is_text_encoding and found.name not in ("idna", "punycode", "undefined") else None
 
 
-def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
-    """The text in pieces; a byte order mark is no part of it.
+def decoded(file: BinaryIO, name: str, encoding: str, option: str | None = OPTION) -> Iterator[str]:
+    """The text in pieces; a byte order mark is no part of it. `option` names an encoding, if any does.
 
     InputError, with the line and what to write: bytes that are not in the encoding, NUL characters, UTF-16 or UTF-32
     of which nobody says in which order its bytes stand.
@@ -72,7 +75,7 @@ def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
     wanted = MARKS.get(mark, wanted)
     if first and wanted in ("utf-16", "utf-32"):
         raise InputError(f"{name}: no byte order mark. Write data.encoding={wanted}-le or data.encoding={wanted}-be.")
-    decoder = _Decoder(name, wanted, first[:4], len(mark))
+    decoder = _Decoder(name, wanted, first[:4], len(mark), option)
     for raw in chain((first[len(mark) :],), iter(more, b"")):
         yield decoder.text(raw)
     yield decoder.text(b"")
@@ -81,10 +84,10 @@ def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
 class _Decoder:
     """Decodes pieces of a file in turn, from `offset` on, and knows where it stands. `start` is how the file starts."""
 
-    def __init__(self, name: str, encoding: str, start: bytes, offset: int) -> None:
+    def __init__(self, name: str, encoding: str, start: bytes, offset: int, option: str | None) -> None:
         self._name, self._encoding, self._start, self._declared = name, encoding, start, offset > 0
         self._decode = codecs.getincrementaldecoder(encoding)().decode
-        self._line, self._offset = 1, offset
+        self._line, self._offset, self._option = 1, offset, option
 
     def text(self, raw: bytes) -> str:
         """The text of one piece; nothing is the end of the file."""
@@ -117,9 +120,11 @@ class _Decoder:
             cure = "Delete it, or save the file again in the encoding that its byte order mark declares."
             return InputError(f"{where}: {problem}. {cure}")
         if guess is None:
-            return InputError(f"{where}: {problem}. Delete it, or name the file's encoding with data.encoding=.")
+            named = f", or name the file's encoding with {self._option}=" if self._option else ""
+            return InputError(f"{where}: {problem}. Delete it{named}.")
+        written = f"write {self._option}={guess}, or " if self._option else ""
         return InputError(
-            f"{where}: {problem}. The file is probably {guess}: look at it and write data.encoding={guess}, or save it "
+            f"{where}: {problem}. The file is probably {guess}: look at it and {written}save it "
             f"as UTF-8, for example with: iconv -f {guess} -t UTF-8"
         )
 
