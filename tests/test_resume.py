@@ -16,6 +16,7 @@ import torch
 from conftest import NUMBERS, ROOT, Verb
 from filelock import FileLock
 
+from seqarena.callbacks.preemption import requeue
 from seqarena.callbacks.resuming import BEFORE, LAST
 from seqarena.record import Record
 
@@ -43,6 +44,21 @@ def crash_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     monkeypatch.setattr(L.LightningModule, "optimizer_step", counted)
     return lambda count: left.__setitem__(0, count)
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for SLURM: its variables, and a `scontrol` that writes down what it is asked for."""
+    asked = tmp_path / "asked"
+    command = tmp_path / "bin" / "scontrol"
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\necho $@ >> {asked}\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
+    for name, value in {"JOB_ID": "71", "NTASKS": "1", "JOB_NAME": "x", "PROCID": "0", "LOCALID": "0"}.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    monkeypatch.setenv("SLURM_NODEID", "0")
+    return asked
 
 
 def weights(run: str, name: str) -> dict[str, torch.Tensor]:
@@ -166,6 +182,43 @@ def test_only_the_same_run_on_the_same_data_goes_on(verb: Verb, crash_at: Callab
     assert verb("train", *options)[0] == 0
     code, _, err = verb("train", *options)
     assert code == 2 and "finished run" in err
+
+
+def test_a_job_that_slurm_is_about_to_stop_goes_back_into_the_queue_and_on(
+    verb: Verb, slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = (*SMALL, *AGREEMENT, "model=gru", "trainer.accumulate=2")
+    assert verb("train", *options, "hydra.run.dir=whole")[0] == 0
+    step, left = L.LightningModule.optimizer_step, [3]
+
+    def warned(self: Any, *arguments: Any, **named: Any) -> None:
+        step(self, *arguments, **named)
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    monkeypatch.setattr(L.LightningModule, "optimizer_step", warned)
+    code, _, err = verb("train", *options, "hydra.run.dir=broken")
+    assert code != 0 and slurm.read_text() == "requeue 71\n", err
+    assert Record.read(Path("broken")).status == "interrupted" and left == [0]
+    assert not list(Path("broken").rglob("hpc_ckpt*"))
+    code, _, err = verb("train", *options, "hydra.run.dir=broken")
+    assert code == 0, err
+    same("whole", "broken")
+
+
+@pytest.mark.parametrize("task", [None, "4"])
+def test_what_slurm_is_asked_and_what_if_it_refuses(
+    slurm: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, task: str | None
+) -> None:
+    if task is not None:
+        monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "70")
+        monkeypatch.setenv("SLURM_ARRAY_TASK_ID", task)
+    requeue()
+    assert slurm.read_text() == ("requeue 71\n" if task is None else "requeue 70_4\n")
+    monkeypatch.setenv("PATH", "/nowhere")
+    requeue()
+    assert "scontrol requeue" in caplog.text and "goes on from the checkpoint" in caplog.text
 
 
 @pytest.mark.slow

@@ -13,7 +13,10 @@ from typing import Any
 import lightning as L
 import torch
 import torch.distributed as dist
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
+
+from seqarena.callbacks.preemption import Notice, requeue
 
 log = logging.getLogger(__name__)
 
@@ -23,14 +26,26 @@ LAST, BEFORE = "resume.ckpt", "resume-before.ckpt"
 EVERY = 600.0
 """Seconds after which a point is saved even without a validation."""
 
+TOGETHER = 10
+"""Steps between two times that ranks ask each other."""
+
 
 class ResumePoints(L.Callback):
-    """Saves a point after each validation, and every ten minutes; `forget` deletes them once the run is over."""
+    """Saves a point after each validation, and every ten minutes; `forget` deletes them once the run is over.
+
+    Where SLURM gives notice that it will stop the job, another is saved, the job goes back into the queue, and ends.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._due, self._saved = False, time.monotonic()
+        self._notice = Notice()
         self._random: list[dict[str, Any]] = []
+
+    def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
+        """Listen, before Lightning sets handlers of its own."""
+        if stage == "fit":
+            self._notice.listen()
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """The next batch begins with a point."""
@@ -43,9 +58,29 @@ class ResumePoints(L.Callback):
         if self._random:
             _set_random_state(self._random[trainer.global_rank])
             self._random = []
-        late = trainer.strategy.broadcast(time.monotonic() - self._saved > EVERY)
-        if (self._due or late) and batch_idx % trainer.accumulate_grad_batches == 0:
+        if batch_idx % trainer.accumulate_grad_batches:
+            return
+        late, stopping = self._pressing(trainer, batch_idx // trainer.accumulate_grad_batches)
+        if self._due or late or stopping:
             self._save(trainer)
+        if stopping:
+            if trainer.is_global_zero:
+                requeue()
+            raise SIGTERMException
+
+    def _pressing(self, trainer: L.Trainer, step: int) -> tuple[bool, bool]:
+        """Whether the last point is too old, and whether SLURM is about to stop the job; the same on all ranks.
+
+        Ranks ask each other at every TOGETHER-th step only, as a GPU has to wait for it.
+        """
+        late, stopping = time.monotonic() - self._saved > EVERY, self._notice.given
+        if trainer.world_size == 1:
+            return late, stopping
+        if step % TOGETHER:
+            return False, False
+        mine = torch.tensor([late, stopping], dtype=torch.float32, device=trainer.strategy.root_device)
+        late, stopping = trainer.strategy.reduce(mine, reduce_op="max").bool().tolist()
+        return late, stopping
 
     def _save(self, trainer: L.Trainer) -> None:
         """Whole under a temporary name, safe on the disk, then renamed: no crash leaves less than one good point."""

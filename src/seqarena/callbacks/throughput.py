@@ -151,6 +151,7 @@ class Throughput(L.Callback):
         warming = self._first + self._warmup
         due = step != self._logged and (step == warming or step % self._log_every == 0)
         self._count(pl_module, batch, synchronised=due)
+        self._open.steps = step - self._warm
         if due:
             self._logged = step
             self._close(trainer, pl_module, step)
@@ -182,7 +183,6 @@ class Throughput(L.Callback):
     def _close(self, trainer: L.Trainer, module: L.LightningModule, step: int) -> None:
         """Sum the stretch over the ranks; it counts as speed if it lies behind the warm-up."""
         ranks = trainer.world_size
-        self._open.steps = step - self._warm
         joules = self._energy()
         self._open.joules, self._energy_mark = joules - self._energy_mark, joules
         numbers = torch.tensor(astuple(self._open), dtype=torch.float64, device=_exact(module.device))
