@@ -21,14 +21,15 @@ for argument in sys.argv[
 @hydra.main(version_base="1.3", config_path="conf", config_name="predict")
 def main(config: DictConfig) -> None:
     """Print one line an input."""
-    from seqarena.errors import InputError, explained
+    from seqarena.errors import InputError, MachineError, explained, unread
     from seqarena.models.contract import TooLong
-    from seqarena.predicting import line_of, predict, texts_of
+    from seqarena.predicting import engine, line_of, predict, texts_of
     from seqarena.runs import absolute, open_run
 
-    with explained(InputError, TooLong):
+    with explained(InputError, TooLong, MachineError), unread():
         run = open_run(Path(absolute(config.run)), {} if config.beam is None else {"beam": config.beam})
-        for answer in predict(run, texts_of(config.text, config.file), config.batch, config.accelerator):
+        answering = engine(run, config.engine, config.compute, config.accelerator)
+        for answer in predict(answering, texts_of(config.text, config.file), config.batch):
             print(line_of(answer), flush=True)
 
 

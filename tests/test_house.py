@@ -28,6 +28,10 @@ ALLOWED = {  # room -> what it may import beside the standard library and itself
         "wandb", "wandb_workspaces", "pydantic", "typing_extensions", "seqarena.forms", "seqarena.history",
         "seqarena.errors", "seqarena.record", "seqarena.evaluation", "seqarena.sweep", "seqarena.wandb_run",
     ),
+    "exporting": (
+        "torch", "numpy", "ctranslate2", "omegaconf", "filelock", "seqarena.errors", "seqarena.device", "seqarena.runs",
+        "seqarena.models", "seqarena.tasks", "seqarena.data.batch", "seqarena.data.examples",
+    ),
     "record": ("pydantic", "seqarena.errors", "seqarena.forms"),
     "history": ("pydantic", "seqarena.errors", "seqarena.forms"),
     "forms": ("pydantic", "pydantic_core", "typing_extensions", "seqarena.errors"),
