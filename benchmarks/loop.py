@@ -1,8 +1,8 @@
 """A bare training loop on the batches that the framework makes: python benchmarks/loop.py SIDE WORK [options]
 
-SIDE is `tight` (the model by hand) or `huggingface` (Marian as transformers ships it; pip install transformers). Prints
-real tokens and examples a second as JSON. What may be left out is left out: no trainer, no log, no checkpoint, no check of
-the loss; only forward, backward, clipping and AdamW.
+SIDE is `bare` (our model), `tight` (the same by hand) or `huggingface` (Marian as transformers ships it). Prints
+real tokens and examples a second as JSON. What may be left out is left out: no trainer, no log, no checkpoint, no
+check of the loss; only forward, backward, clipping and AdamW.
 """
 
 import json
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
 from torch import Tensor, nn
 from works import STEPS, WARM, works
 
@@ -21,7 +22,7 @@ from seqarena.callbacks.peak import dtype
 from seqarena.data.batch import Batch, ClassificationBatch
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.device import prepare_cpu
-from seqarena.runs import build_data
+from seqarena.runs import build_data, build_task
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,7 +30,13 @@ Loss = Callable[[Batch], Tensor]
 """The mean loss of a batch."""
 
 
-def tight(work: str, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
+def bare(work: str, config: DictConfig, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
+    """Our own model: what is left of the time is what Lightning, callbacks and logs take."""
+    task = build_task(config, vocabulary).train()
+    return task, lambda batch: task.loss(batch) / batch.targets
+
+
+def tight(work: str, config: DictConfig, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
     """The model by hand."""
     model = works()[work].model(len(vocabulary.source), len(vocabulary.labels or ()))
 
@@ -41,7 +48,7 @@ def tight(work: str, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
     return model, loss
 
 
-def huggingface(work: str, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
+def huggingface(work: str, config: DictConfig, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
     """Marian of the size of `transformer-translation`, with its own loss (without label smoothing)."""
     from transformers import MarianConfig, MarianMTModel
 
@@ -64,6 +71,9 @@ def huggingface(work: str, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
         ).loss
 
     return model, loss
+
+
+SIDES = {"bare": bare, "tight": tight, "huggingface": huggingface}
 
 
 def step(
@@ -95,11 +105,11 @@ def main(side: str, work: str, options: list[str]) -> None:
     """Train for STEPS steps."""
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         config = compose("train", options)
-    prepare_cpu(allocator=side == "tight")
+    prepare_cpu(allocator=side != "huggingface")
     data = build_data(config)
     data.prepare_data()
     data.setup()
-    model, loss = {"tight": tight, "huggingface": huggingface}[side](work, data.vocabulary)
+    model, loss = SIDES[side](work, config, data.vocabulary)
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.98))
     kind = dtype(config.trainer.precision)

@@ -1,8 +1,9 @@
-"""Training speed against bare loops and other toolkits: python benchmarks/training.py [--translation DIR] [...]
+"""Training speed against bare loops and Hugging Face: python benchmarks/training.py [--translation DIR] [...]
 
-Each work runs in processes of its own, ours and the others by turns, ROUNDS times; the table has medians, and the ratio of
-ours to each with the smallest and the largest of the rounds. Batches are the same for all. Hugging Face is measured where
-transformers is installed (`pip install transformers`). Run it on a quiet machine.
+Each work runs in processes of its own, ours and the others by turns, ROUNDS times; the table has medians, and the ratio
+of ours to each with the smallest and the largest of the rounds. `bare` is our model in a bare loop, `tight` the same
+model by hand; Hugging Face is measured where transformers is installed (`pip install transformers`). Batches are the
+same for all. Run it on a quiet machine.
 """
 
 import argparse
@@ -87,7 +88,7 @@ def main() -> None:
         data = data_options(name, asked.translation, asked.classification)
         options = [*works()[name].options, *data, f"trainer.precision={asked.precision}"]
         sides: dict[str, Callable[[], dict[str, float]]] = {"ours": partial(ours, options)}
-        for side in ("tight", *(("huggingface",) if name == MARIAN and find_spec("transformers") else ())):
+        for side in ("bare", "tight", *(("huggingface",) if name == MARIAN and find_spec("transformers") else ())):
             sides[side] = partial(bare, side, name, options)
         print(table(name, measured(sides)), flush=True)
 

@@ -30,7 +30,7 @@ class Recurrent(nn.Module):
     def __init__(self, vocabulary: int, dim: int, classes: int, rate: float) -> None:
         super().__init__()
         self.rate, self.reader = rate, Reader(vocabulary, dim, False, rate)
-        for unused in ("bridge", "writer", "query", "mix"):
+        for unused in ("bridge", "writer", "mix"):
             delattr(self.reader, unused)
         self.head = nn.Linear(dim, classes)
 

@@ -18,8 +18,7 @@ class Translator(nn.Module):
         self.back = nn.LSTM(dim, dim // 2, batch_first=True)
         self.bridge = nn.Linear(dim, 2 * dim)
         self.writer = nn.LSTM(2 * dim if feeding else dim, dim, batch_first=True)
-        self.query = nn.Linear(dim, dim, bias=False)
-        self.mix = nn.Linear(2 * dim, dim)
+        self.mix = nn.Linear(2 * dim, dim, bias=False)
 
     def read(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """States, and the last of each direction. The way back starts at each sentence's own end."""
@@ -34,7 +33,7 @@ class Translator(nn.Module):
         return torch.cat((ahead, back), -1) * real[..., None], torch.cat((last, back[:, 0]), -1)
 
     def attended(self, h: Tensor, states: Tensor, unread: Tensor) -> Tensor:
-        weights = (self.query(h) @ states.transpose(1, 2)).masked_fill(unread, float("-inf")).softmax(-1)
+        weights = (h @ states.transpose(1, 2)).masked_fill(unread, float("-inf")).softmax(-1)
         return self.mix(torch.cat((weights @ states, h), -1)).tanh()
 
     def write(self, x: Tensor, states: Tensor, unread: Tensor, summary: Tensor) -> Tensor:
