@@ -7,7 +7,15 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, GetPydanticSchema, StringConstraints, TypeAdapter, ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic import with_config as configured
 from pydantic_core import from_json
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
@@ -18,6 +26,7 @@ T = TypeVar("T")
 
 OPEN = ConfigDict(extra="allow", strict=True)
 Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
+Count = Annotated[int, Field(ge=0, le=2**63)]
 Name = Annotated[str, StringConstraints(pattern=r"^[^/\\]+$")]
 """Of a file or folder in the folder where it is named: no path leads out of it."""
 
@@ -100,10 +109,10 @@ class Soundness(TypedDict, total=False):
 class Lengths(TypedDict):
     """Texts by length: lower edges, and by split how many texts lie above each, the median and the longest."""
 
-    edges: list[int]
-    counts: dict[str, list[int]]
+    edges: list[Count]
+    counts: dict[str, list[Count]]
     median: dict[str, Number]
-    longest: dict[str, int]
+    longest: dict[str, Count]
 
 
 @configured(OPEN)
@@ -111,14 +120,14 @@ class Suspect(TypedDict):
     """A text that several labels claim."""
 
     text: str
-    labels: dict[str, int]
+    labels: dict[str, Count]
 
 
 @configured(OPEN)
 class Suspects(TypedDict, total=False):
     """How many there are, and some of them."""
 
-    count: int
+    count: Count
     examples: list[Suspect]
 
 
@@ -129,7 +138,7 @@ class DataReport(TypedDict, total=False):
     lengths: dict[str, Lengths]
     cut_share: dict[str, Number]
     unknown_share: dict[str, Number]
-    classes: dict[str, dict[str, int]]
+    classes: dict[str, dict[str, Count]]
     suspects: Suspects
 
 
@@ -143,17 +152,32 @@ class Planned(TypedDict):
 
 
 @configured(OPEN)
+class Job(Planned):
+    """The same with when it began and ended, in seconds since 1970."""
+
+    started: float | None
+    finished: float | None
+
+
+@configured(OPEN)
 class Ledger(TypedDict):
     """A sweep's ledger."""
 
     jobs: list[Planned]
 
 
+@configured(OPEN)
+class TimedLedger(TypedDict):
+    """The same with times."""
+
+    jobs: list[Job]
+
+
 Probes = dict[str, dict[str, Finding]]
 Reach = dict[str, Reached]
 Buckets = list[dict[str, str | int | Number]]
-Counts = dict[str, dict[str, Any]]
-LEDGER = TypeAdapter(Ledger)
+Counts = dict[str, dict[str, Count]]
+LEDGER, TIMED = TypeAdapter(Ledger), TypeAdapter(TimedLedger)
 
 
 def held_as(form: Any) -> GetPydanticSchema:

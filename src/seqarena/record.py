@@ -52,7 +52,7 @@ class Record:
     model: str
     data: str
     task: str
-    seed: int
+    seed: Annotated[int, held_as(forms.Count)]
     config: dict[str, Any]
     overrides: list[str]
     code: Annotated[dict[str, Any] | None, held_as(forms.Code | None)]
@@ -72,7 +72,7 @@ class Record:
     per_class: Annotated[Buckets | None, held_as(forms.Buckets | None)] = None
     confusion: dict[str, Any] | None = None
     signature: dict[str, str] = field(default_factory=dict)
-    parameters: dict[str, int] = field(default_factory=dict)
+    parameters: Annotated[dict[str, int], held_as(dict[str, forms.Count])] = field(default_factory=dict)
     flops: dict[str, Number] = field(default_factory=dict)
     budget: dict[str, Any] = field(default_factory=dict)
     speed: dict[str, Number] = field(default_factory=dict)

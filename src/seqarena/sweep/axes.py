@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from seqarena.evaluation import bucket_name
-from seqarena.sweep.reading import Place, load, nearest
+from seqarena.sweep.reading import Place, load, nearest, options
 
 PLACE = "conf/data"
 
@@ -22,23 +22,31 @@ class Axes:
 def axes(root: Path, name: str, place: Place, given: dict[str, Any]) -> Axes:
     """Those of `data=name` under overrides `given`. InputError: there is no such dataset."""
     folder = root / PLACE
-    if not (folder / f"{name}.yaml").is_file():
-        there = sorted(path.stem for path in folder.glob("*.yaml"))
+    there = sorted(path.stem for path in folder.glob("*.yaml"))
+    if name not in there:
         raise place.error(f"data={name} is not there: {PLACE} has {nearest(str(name), there)}")
     told = _composed(folder, name)
-    edges = dict(told["buckets"]) | dict(given.get("data.buckets") or {})
+    edges = dict(told["buckets"]) | options(place, given.get("data.buckets") or {})
     prefix = "data.buckets."
     edges |= {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
-    strata = given.get("data.strata", told.get("strata", ()))
+    strata = _names(place, given.get("data.strata", told.get("strata")))
     buckets = {axis: names(one) for axis, one in edges.items()} | {one: None for one in strata if one not in edges}
-    return Axes(told["task"], buckets, open="strata" in told and "data.strata" not in given)
+    return Axes(told["task"], buckets, open="strata" in told and given.get("data.strata") is None)
 
 
 def names(edges: Any) -> list[str] | None:
     """What the buckets of these lower edges are called, None if these are none."""
-    if not isinstance(edges, list) or not all(isinstance(edge, int) for edge in edges):
+    if not isinstance(edges, list) or not edges or not all(isinstance(edge, int) for edge in edges):
         return None
     return [bucket_name(place, edges) for place in range(-1, len(edges))]
+
+
+def _names(place: Place, told: Any) -> list[str]:
+    """What `data.strata` says: one name or several; nothing where the grid is to say."""
+    found = [told] if isinstance(told, str) else told or []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise place.error(f"data.strata={told} must be a list of names")
+    return found
 
 
 def _composed(folder: Path, name: str) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from seqarena.errors import InputError
+from seqarena.forms import TIMED, read
 from seqarena.sweep.job import Job
 
 FILE = "sweep.json"
@@ -21,9 +23,13 @@ def write(folder: Path, about: dict[str, Any], jobs: Sequence[Job]) -> None:
     entries = [*_others(folder, {job.name for job in jobs}), *map(_entry, jobs)]
     told = {**about, "counts": dict(Counter(one["status"] for one in entries)), "jobs": entries}
     descriptor, part = tempfile.mkstemp(prefix=f".{FILE}-", dir=folder)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(told, file, indent=1, ensure_ascii=False)
-    Path(part).replace(folder / FILE)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(told, file, indent=1, ensure_ascii=False)
+        Path(part).replace(folder / FILE)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
 
 
 def times(folder: Path) -> dict[str, tuple[float, float]]:
@@ -52,6 +58,6 @@ def _others(folder: Path, names: set[str]) -> list[dict[str, Any]]:
 
 def _entries(folder: Path) -> list[dict[str, Any]]:
     try:
-        return list(json.loads((folder / FILE).read_text(encoding="utf-8"))["jobs"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return [dict(job) for job in read(folder / FILE, TIMED)["jobs"]]
+    except InputError:
         return []  # the records are the truth: without a ledger only the times are lost

@@ -1,6 +1,7 @@
 """Our own YAML, read strictly: each part is of the kind that is asked for, or the error names its file and key."""
 
 import re
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +17,12 @@ T = TypeVar("T")
 
 class _Loader(yaml.SafeLoader):
     """Plain data only, as YAML 1.2 has it: 1e-3 is a number, and a key that comes twice is refused."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):  # a few lines of them can stand for gigabytes, or for themselves
+            told = "an alias (*name) has no place here: write it out"
+            raise yaml.composer.ComposerError(None, None, told, self.peek_event().start_mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -51,12 +58,18 @@ def load(path: Path, place: Place) -> Any:
     """The plain data of a YAML. InputError: it is no YAML, or no text in UTF-8."""
     try:
         return yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    except OSError as error:
+        raise place.error(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise place.error(f"is not text in UTF-8 (byte {error.start})") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}: " if mark else ""
         raise place.error(f"{line}{getattr(error, 'problem', None) or error}") from error
+    except RecursionError as error:
+        raise place.error("is nested too deep") from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:  # of !!int, !!timestamp and their like
+        raise place.error(f"holds a value that is not what it looks like: {str(error)[:200]}") from error
 
 
 def mapping(place: Place, told: Any, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Any]:
@@ -100,7 +113,7 @@ def text(place: Place, told: Any) -> str:
 
 def number(place: Place, told: Any) -> float:
     """A number."""
-    if isinstance(told, bool) or not isinstance(told, int | float) or told != told or abs(told) == float("inf"):
+    if isinstance(told, bool) or not isinstance(told, int | float) or not abs(told) <= sys.float_info.max:
         raise place.error(f"{told!r} must be a number")
     return float(told)
 
