@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 import ctranslate2
+import numpy as np
 
 from seqarena.data.batch import BEGIN, END, PAD
 from seqarena.data.examples import reading_mask
@@ -40,7 +41,7 @@ class Engine:
 
     def __call__(self, texts: list[str]) -> list[Answer]:
         """The translation of each text. TooLong: it needs more positions than the converted model has."""
-        rows = [[*ids, END] for ids in self._source.encode(texts)]
+        rows = [np.array([*ids, END]) for ids in self._source.encode(texts)]
         width = max(map(len, rows))
         if self._readable is not None and width > self._readable:
             raise TooLong(f"a text of {width} tokens is longer than the {_told(self._readable)}")
@@ -58,7 +59,7 @@ class Engine:
         if self._writable is not None and len(ids) == self._writable < limit and ids[-1] != END:
             raise TooLong(f"a translation is longer than the {_told(self._writable)}")
 
-    def _searched(self, rows: list[list[int]], limit: int) -> list[list[int]]:
+    def _searched(self, rows: list[np.ndarray], limit: int) -> list[list[int]]:
         """The best target of each source, of `limit` tokens at most, its end mark included where it has one."""
         found = self._translator.translate_batch(
             [list(map(token, row)) for row in rows],

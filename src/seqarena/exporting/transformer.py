@@ -4,6 +4,7 @@ Projections that read the same input are joined. What positions add to the input
 sinusoids begin at position 1, keep sines and cosines apart and have other wavelengths.
 """
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +23,14 @@ from torch import nn
 from seqarena.exporting.expressible import longest
 from seqarena.models.multihead import MultiHeadAttention
 from seqarena.models.positions import Bucketed, Positions
-from seqarena.models.transformer import FeedForward, TransformerDecoder, TransformerEncoder, Wrapping
+from seqarena.models.transformer import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    TransformerDecoder,
+    TransformerEncoder,
+    Wrapping,
+)
 from seqarena.tasks.embedding import TokenEmbedding
 from seqarena.tasks.translation import Translation
 
@@ -34,16 +42,17 @@ def specification(task: Translation, model: DictConfig) -> TransformerSpec:
     spec.config.layer_norm_epsilon = nn.LayerNorm(1).eps
     _embed(spec.encoder, spec.encoder.embeddings[0], task.source_embedding)
     _embed(spec.decoder, spec.decoder.embeddings, task.target_embedding)
-    for place, layer in zip(spec.encoder.layer, encoder.layers, strict=True):
+    for place, layer in zip(spec.encoder.layer, cast(Iterable[EncoderLayer], encoder.layers), strict=True):
         _self_attention(place.self_attention, layer.attention, layer.around_attention)
         _feed_forward(place.ffn, layer.feedforward, layer.around_feedforward)
-    for place, layer in zip(spec.decoder.layer, decoder.layers, strict=True):
-        _self_attention(place.self_attention, layer.attention, layer.around_attention)
-        _cross_attention(place.attention, layer.cross, layer.around_cross)
-        _feed_forward(place.ffn, layer.feedforward, layer.around_feedforward)
+    for place, written in zip(spec.decoder.layer, cast(Iterable[DecoderLayer], decoder.layers), strict=True):
+        assert written.cross is not None and written.around_cross is not None  # refused otherwise
+        _self_attention(place.self_attention, written.attention, written.around_attention)
+        _cross_attention(place.attention, written.cross, written.around_cross)
+        _feed_forward(place.ffn, written.feedforward, written.around_feedforward)
     _locate(spec.encoder, encoder, longest(model.encoder))
     _locate(spec.decoder, decoder, longest(model.decoder))
-    spec.decoder.projection.weight = task.output.weight.detach()
+    spec.decoder.projection.weight = task.output.weight.detach().clone()
     return spec
 
 
@@ -71,7 +80,7 @@ def _decoder_spec(half: DictConfig) -> TransformerDecoderSpec:
 
 def _embed(half: Any, place: Any, embedding: TokenEmbedding) -> None:
     """The table of one side's tokens, and what its vectors are multiplied by."""
-    place.weight = embedding.table.weight.detach()
+    place.weight = embedding.table.weight.detach().clone()  # the library quantizes in place
     half.scale_embeddings = float(embedding.scale)
 
 
