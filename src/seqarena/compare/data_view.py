@@ -49,7 +49,7 @@ def histogram(lengths: Mapping[str, Any]) -> dict[str, Any] | None:
     """The survey's bins joined to at most `BINS` up to the longest text: labels, and shares of train and test."""
     counts = {name: lengths["counts"].get(name, []) for name in ("train", "test")}
     used = [place for values in counts.values() for place, value in enumerate(values) if value]
-    if not used or not all(map(any, counts.values())):
+    if not used or not all(map(any, counts.values())) or max(used) >= len(lengths["edges"]):
         return None
     first, last = min(used), max(used) + 1
     size = -(-(last - first) // BINS)

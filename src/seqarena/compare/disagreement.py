@@ -11,12 +11,15 @@ import pyarrow as pa
 from seqarena.compare.records import EXAMPLES as FILE
 from seqarena.compare.records import read_examples
 from seqarena.compare.statistics import bleu_score
+from seqarena.errors import InputError
 
 SHOWN = 60
 """Examples that a page holds."""
 LONGEST = 4000
 """Characters of a text that are shown; the rest is counted."""
 COLUMNS = ("id", "length", "text", "label", "source", "reference", "prediction", "bleu_statistics")
+LABELLED = ("id", "length", "text", "label", "prediction")
+TRANSLATED = ("id", "length", "source", "reference", "prediction", "bleu_statistics")
 
 Example = dict[str, Any]
 
@@ -24,13 +27,15 @@ Example = dict[str, Any]
 def examples(folders: Mapping[str, Sequence[Path]], shown: int = SHOWN) -> list[Example]:
     """The `shown` examples with the most disagreement, by group key; `folders` are the runs of each group.
 
-    Only examples that every run answered count. Runs without the file are passed over.
+    Only examples that every run answered count. Runs without the file are passed over. InputError: one is damaged.
     """
     tables = {key: [_read(one) for one in runs if (one / FILE).exists()] for key, runs in folders.items()}
     tables = {key: runs for key, runs in tables.items() if runs}
     if not tables:
         return []
     ids = sorted(set.intersection(*(set(one["id"].to_pylist()) for runs in tables.values() for one in runs)))
+    if not ids:
+        return []
     ordered = {key: [_aligned(one, ids) for one in runs] for key, runs in tables.items()}
     first = next(iter(ordered.values()))[0]
     found = _translations(ordered, shown) if "source" in first.column_names else _classifications(ordered, shown)
@@ -38,7 +43,11 @@ def examples(folders: Mapping[str, Sequence[Path]], shown: int = SHOWN) -> list[
 
 
 def _read(folder: Path) -> pa.Table:
-    return read_examples(folder, COLUMNS)
+    table = read_examples(folder, COLUMNS)
+    for name in TRANSLATED if "source" in table.column_names else LABELLED:
+        if name not in table.column_names:
+            raise InputError(f"{folder / FILE} has no column {name}: evaluate the run again, or leave it out")
+    return table
 
 
 def _aligned(table: pa.Table, ids: Sequence[Any]) -> pa.Table:

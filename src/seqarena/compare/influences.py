@@ -5,19 +5,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from seqarena.compare.measures import ALL_WRONG, MEASURES, Measure, Rows
-from seqarena.compare.records import Entry
+from seqarena.compare.records import EXAMPLES, Entry
 from seqarena.compare.statistics import Group, unscored
 from seqarena.errors import InputError
 from seqarena.evaluation import by_bucket
 from seqarena.sweep.metrics import MEASURES as COSTS
 from seqarena.sweep.metrics import Metric
 
+PLAUSIBLE = 1e100
+"""Scores and costs up to here are taken for such."""
+LARGEST = 709.0
+"""e to this power is about the largest float."""
+
 
 def logarithmic(metric: Metric) -> bool:
     """Whether differences of it are shown as ratios: speed, memory, time, sizes."""
     return metric.group in COSTS
+
+
+def factor(logarithm: float) -> float:
+    """What is shown of it: e to this power, infinite where no number is as large."""
+    return math.inf if logarithm > LARGEST else math.exp(logarithm)
 
 
 def value(entry: Entry, metric: Metric) -> float:
@@ -76,7 +87,12 @@ class Examples:
             return []
         if not isinstance(edges, list) or not all(isinstance(edge, int | float) for edge in edges):
             raise InputError(f"{whole.folder}: data.buckets.{axis}={edges} in its record must be a list of numbers")
-        values = self._ordered(whole, whole.columns(axis)[0].to_numpy())
+        (column,) = whole.columns(axis)
+        if not pa.types.is_integer(column.type):
+            raise InputError(
+                f"{whole.folder / EXAMPLES}: {axis} is an axis, so it must be whole numbers, not {column.type}"
+            )
+        values = self._ordered(whole, column.to_numpy())
         return [(name, np.asarray(places)) for name, places in by_bucket(values.tolist(), edges)]
 
     def statistics(self, entry: Entry, name: str, measure: Measure) -> np.ndarray:
@@ -154,6 +170,9 @@ def jackknifed(statistics: np.ndarray, measure: Measure, ids: np.ndarray) -> Gro
 
 def _finite(entry: Entry, metric: Metric) -> float:
     found = value(entry, metric)
+    key = f"{metric.group}/{metric.name}"
+    if abs(found) > PLAUSIBLE:
+        raise InputError(f"{entry.folder}: {key} is {found:g}: leave the run out, or choose another metric")
     if math.isfinite(found) and (found > 0 or not logarithmic(metric)):
         return math.log(found) if logarithmic(metric) else found
-    raise InputError(f"{entry.folder} has no {metric.group}/{metric.name}: leave the run out, or choose another metric")
+    raise InputError(f"{entry.folder} has no {key}: leave the run out, or choose another metric")

@@ -1,6 +1,5 @@
 """Runs under equal conditions, made ready: grouped, their examples aligned, their scores as groups and sides."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +8,7 @@ import numpy as np
 
 from seqarena.compare.comparison import Score
 from seqarena.compare.decisions import SEEDS, THESE_RUNS, Side, no_effect
-from seqarena.compare.influences import Examples, group, logarithmic, measure_of, table
+from seqarena.compare.influences import Examples, factor, group, logarithmic, measure_of, table
 from seqarena.compare.measures import MEASURES
 from seqarena.compare.records import Entry
 from seqarena.compare.statistics import ALPHA, Group, contrast, unscored
@@ -123,7 +122,7 @@ def summary(side: Side, metric: Metric, binary: np.ndarray | None, alpha: float 
     if not runs.runs:
         return None
     n, few = runs.examples, runs.runs < SEEDS
-    shown = math.exp if logarithmic(metric) else float
+    shown = factor if logarithmic(metric) else float
     value = shown(float(runs.theta.mean()))
     if (few and not n) or 0 < n < TOO_FEW:
         return Score(

@@ -84,7 +84,7 @@ class Entry:
 
 
 def read_examples(folder: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Those of these columns, or all, of a run's examples. InputError: the file is damaged, a column not what it was."""
+    """Those of these columns, or all, of a run's examples. InputError: the file is damaged, or a column."""
     wanted = None if columns is None else [*columns]
     table = _opened(folder, lambda file: file.read(columns=wanted, use_threads=False))
     for name in table.column_names:

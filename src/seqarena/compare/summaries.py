@@ -10,7 +10,7 @@ import numpy as np
 from seqarena.compare.comparison import Block, Curve, GroupSummary, PairSummary, Reach, Run, Score, Stratum
 from seqarena.compare.curves import curve, finite
 from seqarena.compare.decisions import Decision, Manner, Side, decide
-from seqarena.compare.influences import logarithmic, value
+from seqarena.compare.influences import factor, logarithmic, value
 from seqarena.compare.pool import SHARES, Members, Pool, score, summary
 from seqarena.compare.reaching import reach
 from seqarena.compare.records import Entry
@@ -135,7 +135,7 @@ def _cost(values: Sequence[float]) -> Score | None:
 
 def _runs(pool: Pool, members: Members) -> list[Run]:
     side = pool.side(members, pool.metric)
-    shown = math.exp if logarithmic(pool.metric) else float
+    shown = factor if logarithmic(pool.metric) else float
     scores = {id(e): shown(one) for e, one in zip(pool.results(members, pool.metric), side.runs.theta, strict=True)}
     return [run(entry, members.label, scores.get(id(entry))) for entry in members.entries]
 
@@ -171,7 +171,7 @@ def _pairs(pool: Pool, labels: Sequence[str], family: Family) -> list[PairSummar
 
 def _pair(a: Side, b: Side, decision: Decision, metric: Metric) -> PairSummary:
     """Numbers of a decision; of costs the ratio a / b in place of the difference."""
-    shown = math.exp if logarithmic(metric) else float
+    shown = factor if logarithmic(metric) else float
     estimate, half = decision.estimate, decision.half
     return PairSummary(
         a=a.label,
@@ -221,8 +221,9 @@ def axes(pool: Pool) -> dict[str, list[tuple[str, np.ndarray]]]:
     """Buckets with the places of their examples, by axis; none of a metric that is not the test's."""
     if pool.metric.group != "test" or not len(pool.examples.ids):
         return {}
-    asked = pool.examples.whole.record.option("data", "buckets") or ()
-    return {axis: buckets for axis in asked if (buckets := pool.examples.strata(axis))}
+    asked = pool.examples.whole.record.option("data", "buckets")
+    names = asked if isinstance(asked, dict) else ()
+    return {axis: buckets for axis in names if (buckets := pool.examples.strata(axis))}
 
 
 def _trends(pool: Pool, labels: Sequence[str]) -> dict[str, dict[str, Score]]:

@@ -9,7 +9,7 @@ from seqarena.compare.bounds import Bounded
 from seqarena.compare.claims import Cell, Claim
 from seqarena.compare.decisions import SEEDS, no_effect
 from seqarena.compare.guard import SPEED, machine
-from seqarena.compare.influences import logarithmic, value
+from seqarena.compare.influences import factor, logarithmic, value
 from seqarena.compare.pool import score
 from seqarena.compare.statistics import Estimate, Group, accuracy, contrast, unscored
 from seqarena.compare.trends import TOO_FEW, adjusted, widened, within
@@ -104,5 +104,5 @@ def value_of(claim: Claim, metric: Metric, found: Bounded) -> tuple[float, float
         if mean is not None and mean.low is not None and mean.high is not None:
             return mean.value, mean.low, mean.high
     low, high = found.estimate.interval()
-    shown = math.exp if claim.ratio else float
+    shown = factor if claim.ratio else float
     return shown(found.estimate.value), shown(low), shown(high)

@@ -1,6 +1,5 @@
 """The verdict on a sweep's claim: its rules decided by intervals over seeds and examples, corrected over all rules."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -13,6 +12,7 @@ from seqarena.compare.claims import Cell, Claim, claims
 from seqarena.compare.comparison import Part, RuleOutcome, Verdict
 from seqarena.compare.decisions import SEEDS
 from seqarena.compare.factors import canonical
+from seqarena.compare.influences import factor
 from seqarena.compare.pool import Members, Pool
 from seqarena.compare.statistics import ALPHA, clopper_pearson, holm
 from seqarena.compare.terms import bounded, obstacle, value_of
@@ -151,7 +151,7 @@ def _diverged(claim: Claim, metric: Metric) -> str:
 
 def _part(claim: Claim, metric: Metric, found: Bounded, note: str, alpha: float) -> Part:
     number, low, high = value_of(claim, metric, found)
-    bound = math.exp(claim.bound) if claim.ratio else claim.bound
+    bound = factor(claim.bound) if claim.ratio else claim.bound
     return Part(claim.text, number, low, high, bound, found.outcome(alpha), note, claim.above)
 
 
