@@ -78,6 +78,8 @@ LIMITS = {
 }
 NAMED = dict.fromkeys(("model.segment_reader", "model.document_reader"), "model.readers")
 """Options that name one of those listed at another."""
+CHOICES = {"logger.mode": ("offline", "online")}
+"""Options that are one of these words."""
 ABSENT = object()
 SWITCHES = (
     *("data.bucketing", "data.class_weights", "data.drop_duplicates", "data.streaming", "lr_find", "task.tied"),
@@ -98,6 +100,9 @@ def check_limits(config: DictConfig) -> None:
     for name in SWITCHES:
         if not isinstance(value := OmegaConf.select(config, name, default=False), bool):
             raise InputError(f"{name}={'null' if value is None else value} must be true or false")
+    for name, choices in CHOICES.items():
+        if (value := OmegaConf.select(config, name, default=choices[0])) not in choices:
+            raise InputError(f"{name}={value} is not known: write {name}={f' or {name}='.join(choices)}")
     for name, limit in LIMITS.items():
         value = OmegaConf.select(config, name, default=ABSENT)
         if value is ABSENT or (value is None and limit.empty) or (value == limit.word and limit.word):
