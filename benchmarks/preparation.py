@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import accumulate
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -28,8 +29,8 @@ def write_pairs(folder: Path, pairs: int) -> None:
     rng = random.Random(1)
     syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
     words = ["".join(rng.choices(syllables, k=rng.randint(1, 4))) for _ in range(60_000)]
-    weights = [1 / (rank + 10) for rank in range(len(words))]
-    stock = [rng.choices(words, weights, k=rng.randint(5, 45)) for _ in range(50_000)]
+    weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
+    stock = [rng.choices(words, cum_weights=weights, k=rng.randint(5, 45)) for _ in range(50_000)]
     stems = [(" ".join(one), " ".join(word + "en" for word in reversed(one))) for one in stock]
     for split, count in (("train", pairs), ("val", 3000), ("test", 3000)):
         with (folder / f"{split}.en").open("w") as source, (folder / f"{split}.de").open("w") as target:

@@ -1,7 +1,5 @@
 """Preparation: every row accounted for, nothing fitted on other splits, cached by content."""
 
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -136,29 +134,6 @@ def test_a_failure_leaves_nothing_half_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no usable example"):
         prepare(three(texts(("", "x"))), TEXTS, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".locks"]
-
-
-def test_processes_that_start_at_once_make_one_entry_and_all_get_it(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[2]); from test_preparation import *\n"
-        "print(prepare(three(texts(*((f'a{n}', 'xy'[n % 2]) for n in range(30000)))), TEXTS, Path(sys.argv[1])))"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)]
-    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    told = [run.communicate() for run in runs]
-    assert len({out for out, _ in told}) == 1 and Path(told[0][0].strip()).is_dir(), told
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".locks", Path(told[0][0].strip()).name])
-
-
-def test_a_process_that_dies_in_the_middle_leaves_the_next_one_a_clear_way(tmp_path: Path) -> None:
-    code = (
-        "import os, sys; sys.path.insert(0, sys.argv[2]); from test_preparation import *\n"
-        "import seqarena.data.preparation as p; p.fit = lambda *given: os._exit(9)\n"
-        "prepare(three(texts(('a', 'x'), ('b', 'y'))), TEXTS, Path(sys.argv[1]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)], check=False)
-    assert done.returncode == 9
-    assert prepare(three(texts(("a", "x"), ("b", "y"))), TEXTS, tmp_path).is_dir()
 
 
 def test_raw_text_survives_exactly_and_batches_match_their_rows(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
-"""The token ids that every vocabulary begins with."""
+from seqarena.data.marks import BEGIN, END, PAD, UNKNOWN
+
+__all__ = ["BEGIN", "END", "PAD", "UNKNOWN", "Batch", "ClassificationBatch", "TaggingBatch", "TranslationBatch"]
 
 
 class ClassificationBatch(NamedTuple):

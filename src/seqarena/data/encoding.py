@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pyarrow as pa
@@ -76,7 +77,7 @@ def encode(
 ) -> None:
     """Write the encoded rows of `raw` to `path`, in the same order."""
     encoder = Encoder(task, vocabulary)
-    file = pa.ipc.open_file(pa.memory_map(str(raw)))
+    file = tables.reader(raw)
     schema = encoder(
         pa.RecordBatch.from_arrays([pa.array([], field.type) for field in file.schema], schema=file.schema)
     ).schema
@@ -115,13 +116,22 @@ def _by_processes(raw: Path, count: int, task: str, vocabulary: Vocabulary, proc
 
 def _start(folder: str, task: str) -> None:
     global _worker
+    Thread(target=_end_with_parent, daemon=True).start()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     _worker = Encoder(task, Vocabulary.load(Path(folder)))
 
 
+def _end_with_parent() -> None:
+    """A pool's processes would wait for ever for work from a process that was killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
 def _encode_share(share: tuple[str, int, int]) -> str:
     raw, begin, end = share
-    file = pa.ipc.open_file(pa.memory_map(raw))
+    file = tables.reader(Path(raw))
     encoded = [_worker(file.get_batch(number)) for number in range(begin, end)]
     path = Path(raw).parent / "parts" / f"{begin}.arrow"
     tables.write(encoded, encoded[0].schema, path)

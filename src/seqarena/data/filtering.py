@@ -1,16 +1,19 @@
 """What leaves the training split by the user's wish: pairs too long or too uneven, and examples that came before."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seqarena.data import tables
-from seqarena.data.examples import Ragged
 from seqarena.data.gathering import Gathered
 from seqarena.errors import InputError
+
+MEASURED = ("length", "target_ids")
+"""The columns that lengths are told from."""
 
 
 @dataclass(frozen=True)
@@ -38,35 +41,42 @@ def length_limit(filters: Filters, lengths_N: np.ndarray) -> int | None:
     raise InputError(f"data.max_length={wanted} is not understood: write a number from 1, p95 (a percentile) or null")
 
 
-def lengths(table: pa.Table) -> np.ndarray:
+def all_lengths(path: Path) -> np.ndarray:
+    """`lengths` of a file, of which not more than a batch is in memory."""
+    return np.concatenate([np.zeros(0, np.int64), *map(lengths, tables.batches(path, *MEASURED))])
+
+
+def lengths(table: pa.Table | pa.RecordBatch) -> np.ndarray:
     """Tokens of each example: of a pair, of its longer side."""
     source_N = table["length"].to_numpy()
-    return np.maximum(source_N, _target_lengths(table)) if "target_ids" in table.column_names else source_N
+    return np.maximum(source_N, _target_lengths(table)) if "target_ids" in table.schema.names else source_N
 
 
-def _target_lengths(table: pa.Table) -> np.ndarray:
-    return Ragged(table["target_ids"]).lengths_N
+def _target_lengths(table: pa.Table | pa.RecordBatch) -> np.ndarray:
+    return pc.list_value_length(table["target_ids"]).to_numpy()
 
 
 def filter_training(filters: Filters, limit: int | None, gathered: Gathered, path: Path) -> Gathered:
     """Drop from the training file, and count, what `filters` ask for."""
-    table = tables.opened(path)
-    reasons = misfits(filters, limit, table)
+    each = [misfits(filters, limit, batch) for batch in tables.batches(path, *MEASURED)]
+    reasons = {reason: np.concatenate([one[reason] for one in each]) for reason in each[0]}
     if filters.drop_duplicates:
         first = np.unique(gathered.examples_N, return_index=True)[1]
-        reasons["duplicate"] = ~np.isin(np.arange(len(table)), first)
-    keep_N, counts = judged(reasons, len(table))
+        reasons["duplicate"] = ~np.isin(np.arange(len(gathered.examples_N)), first)
+    keep_N, counts = judged(reasons, len(gathered.examples_N))
     for reason, count in counts.items():
         gathered.ledger.discard(reason, count)
     if keep_N.all():
         return gathered
-    starts = np.cumsum([0] + [len(batch) for batch in table.to_batches()])
-    kept = (
-        batch.filter(pa.array(keep_N[start : start + len(batch)]))
-        for start, batch in zip(starts, table.to_batches(), strict=False)
-    )
-    tables.write(kept, table.schema, path)
+    tables.write(_kept(path, keep_N), tables.reader(path).schema, path)
     return replace(gathered, examples_N=gathered.examples_N[keep_N], texts_N=gathered.texts_N[keep_N])
+
+
+def _kept(path: Path, keep_N: np.ndarray) -> Iterator[pa.RecordBatch]:
+    start = 0
+    for batch in tables.batches(path):
+        yield batch.filter(pa.array(keep_N[start : start + len(batch)]))
+        start += len(batch)
 
 
 def judged(reasons: Mapping[str, np.ndarray], size: int) -> tuple[np.ndarray, dict[str, int]]:
@@ -79,10 +89,10 @@ def judged(reasons: Mapping[str, np.ndarray], size: int) -> tuple[np.ndarray, di
     return keep_N, counts
 
 
-def misfits(filters: Filters, limit: int | None, table: pa.Table) -> dict[str, np.ndarray]:
+def misfits(filters: Filters, limit: int | None, table: pa.Table | pa.RecordBatch) -> dict[str, np.ndarray]:
     """By reason, which pairs of a table are too long or too uneven."""
     reasons = {}
-    pairs = "target_ids" in table.column_names
+    pairs = "target_ids" in table.schema.names
     if pairs and limit is not None:
         reasons["too_long"] = lengths(table) > limit
     if pairs and filters.max_ratio is not None:

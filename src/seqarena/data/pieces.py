@@ -20,7 +20,7 @@ from tokenizers.pre_tokenizers import PreTokenizer, Split
 from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
-"""The tokens that every vocabulary begins with: their ids are PAD, UNKNOWN, BEGIN and END of `batch`."""
+"""The tokens that every vocabulary begins with: their ids are PAD, UNKNOWN, BEGIN and END of `marks`."""
 
 LONGEST = 100
 """The most characters of a word; a longer one is cut, since WordPiece takes quadratic time and Unigram much memory."""

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from seqarena.data import tables
 from seqarena.data.baselines import predictions
 from seqarena.data.encoding import encode
-from seqarena.data.filtering import Filters, filter_training, length_limit, lengths
+from seqarena.data.filtering import Filters, all_lengths, filter_training, length_limit
 from seqarena.data.gathering import Gathered, gather
 from seqarena.data.ledger import Ledger
 from seqarena.data.queries import by_row, items
@@ -93,6 +93,8 @@ def _lock(cache: Path, name: str) -> FileLock:
 
 
 def _make_atomically(source: Source, how: Preparation, entry: Path, processes: int) -> Path:
+    for left in entry.parent.glob(f"{entry.name}-*"):  # by a process that was killed: who has the lock is alone
+        shutil.rmtree(left)
     making = Path(tempfile.mkdtemp(prefix=f"{entry.name}-", dir=entry.parent))
     try:
         with Watch() as watch:
@@ -147,11 +149,11 @@ def _limit(
 ) -> Vocabulary:
     """Hold training within the filters; count the texts that will be cut when they are read."""
     path = folder / "train.arrow"
-    limit = length_limit(how.filters, lengths(tables.opened(path)))
+    limit = length_limit(how.filters, all_lengths(path))
     gathered["train"] = filter_training(how.filters, limit, gathered["train"], path)
     if limit is not None and how.task != "translation":
         for split in SPLITS:
-            long = int((lengths(tables.opened(folder / f"{split}.arrow")) > limit).sum())
+            long = int((all_lengths(folder / f"{split}.arrow") > limit).sum())
             if long:
                 gathered[split].ledger.notes["truncated"] = long
     return replace(vocabulary, max_length=limit, edges=edges(tables.opened(path), strata))

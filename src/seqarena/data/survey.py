@@ -7,15 +7,15 @@ Everything is counted over what was kept. The survey goes into the cache, into e
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from seqarena.data import tables
-from seqarena.data.batch import UNKNOWN
 from seqarena.data.gathering import Gathered
+from seqarena.data.marks import UNKNOWN
 from seqarena.data.queries import integers
 from seqarena.data.source import SPLITS
 from seqarena.data.vocabulary import Vocabulary
@@ -31,28 +31,37 @@ FEW = 12
 def survey(folder: Path, gathered: Mapping[str, Gathered], vocabulary: Vocabulary) -> dict[str, Any]:
     """Everything about the splits in `folder`, as plain data."""
     splits = {split: tables.opened(folder / f"{split}.arrow") for split in SPLITS}
-    found: dict[str, Any] = {
-        "lengths": {"source": histogram({name: _lengths(table) for name, table in splits.items()})}
-    }
+    sources = {split: counted(folder / f"{split}.arrow", "source_ids") for split in SPLITS}
+    found: dict[str, Any] = {"lengths": {"source": histogram({name: one.lengths_N for name, one in sources.items()})}}
     if "target_ids" in splits["train"].column_names:
-        targets = {name: _ids_lengths(table["target_ids"]) for name, table in splits.items()}
+        targets = {split: counted(folder / f"{split}.arrow", "target_ids").lengths_N for split in SPLITS}
         found["lengths"]["target"] = histogram(targets)
     else:
         found["classes"] = {name: class_balance(table, vocabulary.labels) for name, table in splits.items()}
         if "class" in splits["train"].column_names:
             found["suspects"] = suspects(splits["train"], gathered["train"].texts_N)
-    found["unknown_share"] = {name: unknown_share(table) for name, table in splits.items()}
-    found["cut_share"] = {name: cut_share(_lengths(table), vocabulary.max_length) for name, table in splits.items()}
+    found["unknown_share"] = {name: one.unknown_share for name, one in sources.items()}
+    limit = vocabulary.max_length
+    found["cut_share"] = {name: cut_share(one.lengths_N, limit) for name, one in sources.items()}
     found["overlap"] = overlap({name: one.texts_N for name, one in gathered.items()})
     return found
 
 
-def _lengths(table: pa.Table) -> np.ndarray:
-    return table["length"].to_numpy()
+class Counted(NamedTuple):
+    """The tokens of each example, and which part of them the vocabulary does not know."""
+
+    lengths_N: np.ndarray
+    unknown_share: float
 
 
-def _ids_lengths(column: pa.ChunkedArray) -> np.ndarray:
-    return np.concatenate([np.diff(chunk.offsets.to_numpy()) for chunk in column.chunks] or [np.zeros(0, np.int64)])
+def counted(path: Path, column: str) -> Counted:
+    """The ids in a column of a prepared file, of which not more than a batch is in memory."""
+    lengths, unknown = [np.zeros(0, np.int64)], 0
+    for batch in tables.batches(path, column):
+        lengths.append(pc.list_value_length(batch[column]).to_numpy())
+        unknown += int((batch[column].values.to_numpy() == UNKNOWN).sum())
+    lengths_N = np.concatenate(lengths)
+    return Counted(lengths_N, unknown / max(1, int(lengths_N.sum())))
 
 
 def histogram(lengths: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -98,13 +107,6 @@ def _suspect(table: pa.Table, places: np.ndarray) -> dict[str, Any]:
     rows = table.take(pa.array(places))
     labels = Counter(rows["label"].to_pylist())
     return {"text": rows["text"][0].as_py(), "labels": dict(labels), "ids": rows["id"].to_pylist()}
-
-
-def unknown_share(table: pa.Table) -> float:
-    """Which part of the source tokens the vocabulary does not know."""
-    chunks = [chunk.values.to_numpy() for chunk in table["source_ids"].chunks]
-    total = sum(len(values) for values in chunks)
-    return sum(int((values == UNKNOWN).sum()) for values in chunks) / total if total else 0.0
 
 
 def cut_share(lengths_N: np.ndarray, limit: int | None) -> float:

@@ -33,8 +33,8 @@ from tokenizers.pre_tokenizers import ByteLevel, PreTokenizer
 from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 
 from seqarena.data import pieces
-from seqarena.data.batch import BEGIN, END, PAD, UNKNOWN
 from seqarena.data.foreign_tokenizer import adopted
+from seqarena.data.marks import BEGIN, END, PAD, UNKNOWN
 from seqarena.data.pieces import SPECIAL
 from seqarena.errors import InputError
 
