@@ -94,7 +94,7 @@ class Texts:
 
     def __iter__(self) -> Iterator[str]:
         for side in self._sides:
-            for batch in tables.batches(self._raw):
+            for batch in tables.batches(self._raw, side):
                 yield from batch[side].to_pylist()
 
 
