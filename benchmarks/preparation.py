@@ -11,14 +11,17 @@ import argparse
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
+from threading import Thread
 
 ROOT = Path(__file__).parents[1]
 os.environ["SEQARENA_ROOT"] = str(ROOT)
@@ -40,13 +43,25 @@ def write_pairs(folder: Path, pairs: int) -> None:
                 target.write(f"{word}en {other} .\n")
 
 
+def watch_workers(peaks: list[int]) -> None:
+    """Keep the highest memory of any child, in MiB, in `peaks`; to getrusage a child begins with its parent's peak."""
+    while True:
+        for child in Path("/proc/self/task").glob("*/children"):
+            for process in child.read_text().split():
+                with suppress(OSError):
+                    told = Path(f"/proc/{process}/status").read_text()
+                    peaks[0] = max(peaks[0], *(int(kib) // 1024 for kib in re.findall(r"VmHWM:\s+(\d+)", told)), 0)
+        time.sleep(0.1)
+
+
 def start(folder: str, source: str, target: str, cache: str, processes: int) -> None:
     """One start up to the first batch, in this process; prints its seconds and its peak memory."""
     from hydra import compose, initialize_config_dir
 
     from seqarena.runs import build_data
 
-    begun = time.perf_counter()
+    begun, workers = time.perf_counter(), [0]
+    Thread(target=watch_workers, args=(workers,), daemon=True).start()
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         options = [f"data.path={folder}", f"data.source={source}", f"data.target={target}", f"cache={cache}"]
         data = build_data(compose("train", ["data=parallel_text", *options]))
@@ -59,7 +74,7 @@ def start(folder: str, source: str, target: str, cache: str, processes: int) -> 
         "prepared_s": round(prepared - begun, 2),
         "first_batch_s": round(time.perf_counter() - begun, 2),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "peak_of_a_worker_mib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
+        "peak_of_a_worker_mib": workers[0],
         "batch": list(batch.source_BS.shape),
         "kept": data.report["ledger"]["train"]["kept"],
     }
