@@ -103,14 +103,19 @@ def check_limits(config: DictConfig) -> None:
     for name, choices in CHOICES.items():
         if (value := OmegaConf.select(config, name, default=choices[0])) not in choices:
             raise InputError(f"{name}={value} is not known: write {name}={f' or {name}='.join(choices)}")
-    for name, limit in LIMITS.items():
-        value = OmegaConf.select(config, name, default=ABSENT)
-        if value is ABSENT or (value is None and limit.empty) or (value == limit.word and limit.word):
-            continue
-        kinds = (int,) if limit.whole else (int, float)
-        number = isinstance(value, kinds) and not isinstance(value, bool)
-        if not number or not limit.lowest <= value <= limit.highest:
-            raise InputError(f"{name}={'null' if value is None else value} must be {limit.told()}")
+    for name in LIMITS:
+        check_limit(config, name)
+
+
+def check_limit(config: DictConfig, name: str) -> None:
+    """Refuse the value of one numeric option if it is out of its limits."""
+    value, limit = OmegaConf.select(config, name, default=ABSENT), LIMITS[name]
+    if value is ABSENT or (value is None and limit.empty) or (value == limit.word and limit.word):
+        return
+    kinds = (int,) if limit.whole else (int, float)
+    number = isinstance(value, kinds) and not isinstance(value, bool)
+    if not number or not limit.lowest <= value <= limit.highest:
+        raise InputError(f"{name}={'null' if value is None else value} must be {limit.told()}")
 
 
 def refuse_missing(config: DictConfig) -> None:

@@ -36,7 +36,7 @@ from seqarena.device import prepare_cpu
 from seqarena.errors import InputError
 from seqarena.extrapolation import reaches
 from seqarena.flops import average_batch, flops_per_token, parameters
-from seqarena.limits import plain
+from seqarena.limits import check_limit, plain
 from seqarena.preflight import check_config, check_data
 from seqarena.probing.probes import ProbeOptions
 from seqarena.quiet import quiet
@@ -122,6 +122,7 @@ def find_rate(config: DictConfig, folder: Path) -> float:
 def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
     """Train, choose by validation, test once; the record tells of it whatever happens."""
     quiet()
+    check_limit(config, "seed")  # which every record has, a failed run's too
     before = earlier(folder, plain(config))
     record = begin(folder, plain(config), overrides, Path(os.environ["SEQARENA_ROOT"]), machine())
     explained = mishaps.explained
