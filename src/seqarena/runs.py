@@ -153,8 +153,12 @@ def open_run(path: Path, decoding: dict[str, Any]) -> Run:
     record = Record.read(folder)
     vocabulary = Vocabulary.load(folder / "vocabulary")
     _refuse_other(record, hashes_of(folder / "vocabulary"), folder)
+    with _said_in(folder / FILE):
+        config = OmegaConf.create(_literal(record.config))
+        check_limits(config)
     with believing(folder / FILE):
-        config = _searching(OmegaConf.create(_literal(record.config)), decoding)
+        config = _searching(config, decoding)
+    with _said_in(folder / FILE):
         task = build_task(config, vocabulary)
         precision = record.machine.get("precision", config.trainer.precision)
     task.load_state_dict(weights_of(weights, task))
@@ -174,13 +178,23 @@ def believing(path: Path) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def _said_in(path: Path) -> Iterator[None]:
+    """The same, and what is refused inside is refused for what the file says."""
+    try:
+        with believing(path):
+            yield
+    except InputError as error:
+        raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+
+
 def _searching(config: DictConfig, decoding: dict[str, Any]) -> DictConfig:
-    """The config with its search changed; every value is within its limits."""
+    """The config with its search changed. InputError: it searches for nothing, or not that way."""
     if decoding and config.task.name != "translation":
         raise InputError(f"{', '.join(decoding)}: this run is a {config.task.name}, which searches for nothing")
     if decoding:
         config.task.decoding = {**config.task.decoding, **decoding}
-    check_limits(config)
+        check_limits(config)
     return config
 
 
