@@ -127,11 +127,22 @@ def test_comparison_commands(verb: Verb, tmp_path: Path) -> None:
         assert code == 0 and "lstm" in out and {"index.html", "table.md"} <= made, out + err
 
 
+def test_the_command_of_another_engine(verb: Verb) -> None:
+    (line,) = (line for line in COMMANDS if "engine=" in line)
+    assert (
+        verb("train", "data=numbers", "data.source=en", "data.target=de", *SMALL, *NUMBERS, "hydra.run.dir=run")[0] == 0
+    )
+    Path("texts.txt").write_text("two\nthree hundred\n")
+    code, out, err = verb("predict", *(word.replace("outputs/runs/...", "run") for word in shlex.split(line)[2:]))
+    assert code == 0 and len(out.splitlines()) == 2 and list(Path("run/export").iterdir()), err
+
+
 def test_evaluation_and_prediction_commands(verb: Verb, texts: Path) -> None:
     code, out, err = verb("train", *SMALL, "model=textcnn", "data=csv", f"data.path={texts}", "hydra.run.dir=run")
     assert code == 0, out + err
     Path("texts.txt").write_text("a good film\n")
-    shown = [line for line in COMMANDS if line.startswith(("python evaluate.py", "python predict.py"))]
+    every = [line for line in COMMANDS if line.startswith(("python evaluate.py", "python predict.py"))]
+    shown = [line for line in every if "engine=" not in line]
     assert len(shown) >= 4
     for number, line in enumerate(shown):
         words = [word.replace("outputs/runs/...", "run").replace("=other", f"={texts}") for word in shlex.split(line)]
