@@ -8,14 +8,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from browser import CHROMIUM, Browser, browser
 from invented import comparison
 
 from seqarena.compare import findings, page, plot_view, views, wording
+from seqarena.compare.attention import received
 from seqarena.compare.comparison import Comparison, Score
 from seqarena.compare.disagreement import examples
 from seqarena.compare.palette import OWN, styles
+from seqarena.errors import InputError
 
 WHEN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 MODELS = ("lstm", "transformer", "rnn")
@@ -182,6 +186,42 @@ def test_examples_with_the_most_disagreement_come_first(tmp_path: Path, task: st
     apart = [one["disagreement"] for one in found]
     assert len(found) == 5 and apart == sorted(apart, reverse=True)
     assert set(found[0]["guess" if task == "classification" else "hypotheses"]) == {"g0", "g1", "g2"}
+    shown = [one["id"] for one in found]
+    last = next(number for number in range(100) if number not in shown)
+    attended(folders["g1"][0], {last: ["a", "b"], shown[0]: ["c", "d"], 10**6: ["no", "such"]})
+    again = examples(folders, shown=5)
+    assert [one["id"] for one in again[:5]] == shown and len(again) == 6
+    assert again[0]["attention"] == {"g1": {"tokens": ["c", "d"], "share": [0.3, 0.7]}}
+    assert {one["id"] for one in again if "attention" in one} == {shown[0], last}
+
+
+def attended(folder: Path, tokens: dict[int, list[str]]) -> None:
+    """Maps of two layers with two heads: of the second layer one head looks at itself, the other at the last token."""
+    own, final, first = [1.0, 0.0, 0.0, 1.0], [0.2, 0.8, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0]
+    rows = [
+        {"id": example, "tokens": words, "layer": layer, "head": head, "weights": weights}
+        for example, words in tokens.items()
+        for layer, head, weights in ((1, 1, first), (1, 2, first), (2, 1, own), (2, 2, final))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "attention.parquet")
+
+
+@pytest.mark.parametrize("damage", ["cut", "shape", "nan", "missing"])
+def test_maps_that_are_damaged_are_refused_and_older_ones_passed_over(tmp_path: Path, damage: str) -> None:
+    attended(tmp_path, {3: ["a", "b"]})
+    path = tmp_path / "attention.parquet"
+    rows = pq.read_table(path).to_pylist()
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        changed = {"shape": {"weights": [0.5]}, "nan": {"weights": [float("nan")] * 4}, "missing": {}}[damage]
+        kept = [{**row, **changed} for row in rows]
+        table = pa.Table.from_pylist(kept)
+        pq.write_table(table.drop_columns(["weights"]) if damage == "missing" else table, path)
+    with pytest.raises(InputError, match=r"attention.parquet is damaged.*probe=all"):
+        received([tmp_path])
+    pq.write_table(pa.Table.from_pylist([{"example": 3, "layer": 1}]), path)
+    assert received([tmp_path]) == {}
 
 
 # in a browser ---------------------------------------------------------------------------------------------------------
@@ -252,8 +292,23 @@ def test_reach_is_drawn_with_its_numbers(chromium: Browser, plain: Path) -> None
     assert chromium.run(rows)[-1].endswith("0 (0 to 0)")
     change(chromium, "#curve", "permutation_accuracy")
     assert "Accuracy lost" in chromium.run(title) and "curve=permutation_accuracy" in chromium.run("location.hash")
-    assert "25+ (20 to 30)" in chromium.run("document.querySelector('#reach .words table').textContent")
+    assert "25+ (20 to 30)" in chromium.run("document.querySelector('[aria-label^=Reach] table').textContent")
     assert chromium.errors == []
+
+
+def test_where_models_look_is_shown_beside_their_answers(chromium: Browser, tmp_path: Path) -> None:
+    found = comparison(tmp_path / "runs", MODELS)
+    run = next(run for run in found.blocks[0].runs if run.group == "transformer")
+    attended(Path(run.folder), {7: [HOSTILE[0], "b\u202e"]})
+    chromium.open(written(tmp_path, found))
+    change(chromium, "#ex-order", "attention")
+    assert chromium.run("document.querySelectorAll('.ex').length") == 1
+    words = "[...document.querySelectorAll('.looks span[style]')]"
+    assert chromium.run(f"{words}.map(w => w.textContent)") == [HOSTILE[0], "bU+202E"]
+    assert chromium.run(f"{words}.map(w => w.title)") == ["30.0\u00a0%", "70.0\u00a0%"]
+    assert chromium.run(f"new Set({words}.map(w => getComputedStyle(w).backgroundColor)).size") == 2
+    assert "transformer looks" in chromium.run("document.querySelector('.looks summary').textContent")
+    assert chromium.errors == [] and chromium.run("window.hit") is None
 
 
 def test_it_fits_every_width(chromium: Browser, plain: Path) -> None:

@@ -1,4 +1,4 @@
-"""A task as probes see it: its encoder between embedded tokens and one output, on some validation examples."""
+"""A task as probes see it: its encoder between embedded tokens and one output, on some examples."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,13 +20,15 @@ WORDS = 1 + max(PAD, UNKNOWN, BEGIN, END)
 """The first id that is a word."""
 
 
-def subject_of(trainer: L.Trainer, task: Any, data: DataModule, examples: int, seed: int) -> Subject:
-    """`task` on so many validation examples, on its device.
+def subject_of(
+    trainer: L.Trainer, task: Any, data: DataModule, examples: int, seed: int, split: str = "val"
+) -> Subject:
+    """`task` on so many examples of a split, on its device.
 
     What is read is what the task reads: a classification the summary of the text; elsewhere, where the state of every
     token counts, that of the last one.
     """
-    drawn = [(indices, trainer.strategy.batch_to_device(batch)) for indices, batch in validation(data, examples)]
+    drawn = [(indices, trainer.strategy.batch_to_device(batch)) for indices, batch in spaced(data, split, examples)]
     classifies = all(isinstance(batch, ClassificationBatch) for _, batch in drawn)
     parts = dict(task.named_children())
 
@@ -45,14 +47,14 @@ def subject_of(trainer: L.Trainer, task: Any, data: DataModule, examples: int, s
     )
 
 
-def validation(data: DataModule, examples: int) -> Iterator[tuple[list[int], Batch]]:
-    """Evenly spaced examples of the validation split, or all of a smaller one: their numbers, and them as batches."""
-    lengths_N = pc.list_value_length(data.table("val")["source_ids"]).to_numpy()
+def spaced(data: DataModule, split: str, examples: int) -> Iterator[tuple[list[int], Batch]]:
+    """Evenly spaced examples of a split, or all of a smaller one: their numbers, and them as batches."""
+    lengths_N = pc.list_value_length(data.table(split)["source_ids"]).to_numpy()
     chosen_n = np.linspace(0, len(lengths_N), min(examples, len(lengths_N)), endpoint=False).astype(int)
-    split = data.val_dataloader().dataset
+    dataset = {"val": data.val_dataloader, "test": data.test_dataloader}[split]().dataset
     for places in plan(lengths_N[chosen_n] + 1, TOKENS, None, 1, None):  # one more, as an end mark may be added
         indices = chosen_n[places].tolist()
-        yield indices, split[Drawn(0, indices)]
+        yield indices, dataset[Drawn(0, indices)]
 
 
 def texts_of(indices: list[int], batch: Batch) -> Texts:

@@ -16,6 +16,7 @@ from seqarena.data.module import DataModule
 from seqarena.probing.attention_maps import Map, maps
 from seqarena.probing.page import draw
 from seqarena.probing.probes import ATTENTION, ProbeOptions, probed
+from seqarena.probing.subject import Subject
 from seqarena.ranks import is_first
 from seqarena.record import Record
 
@@ -42,18 +43,25 @@ class Probes(L.Callback):
             self._look(trainer, pl_module, START)
 
     def on_test_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        """The weights that are tested; what is read is validation all the same."""
-        numbers, shown = self._look(trainer, pl_module, END)
+        """The weights that are tested; what is measured is validation all the same, and maps are of test texts."""
+        numbers = self._look(trainer, pl_module, END)
         self._record.metrics |= {f"probe/{name}": value for name, value in numbers.items()}
+        shown = self._maps(trainer, pl_module) if ATTENTION in self._record.probes[END] else []
         if is_first():
             self._show(shown)
 
-    def _look(self, trainer: L.Trainer, module: Any, when: str) -> tuple[dict[str, float], list[Map]]:
-        """All probes: what they find goes to record and loggers; their numbers, and maps if attention is among them."""
+    def _subject(self, trainer: L.Trainer, module: Any, split: str) -> Subject:
+        return subject_of(trainer, module, self._data, self._options.examples, self._record.seed, split)
+
+    def _maps(self, trainer: L.Trainer, module: Any) -> list[Map]:
+        """Of a few test texts, for people to look at beside the answers to them."""
         with untouched(module):
-            subject = subject_of(trainer, module, self._data, self._options.examples, self._record.seed)
-            found = probed(subject, self._options.kinds)
-            shown = maps(subject) if ATTENTION in found else []
+            return maps(self._subject(trainer, module, "test"))
+
+    def _look(self, trainer: L.Trainer, module: Any, when: str) -> dict[str, float]:
+        """All probes: what they find goes to record and loggers; their numbers."""
+        with untouched(module):
+            found = probed(self._subject(trainer, module, "val"), self._options.kinds)
         self._record.probes[when] = {kind: finding.plain() for kind, finding in found.items()}
         if is_first():  # at once: a run that is killed and goes on is not looked at as if it had not begun
             self._record.write(self._folder)
@@ -62,7 +70,7 @@ class Probes(L.Callback):
         if silent := [kind for kind in self._options.kinds if kind not in found]:
             log.info("nothing to see in this model for: %s", ", ".join(silent))
         log.info("probes at the %s: %s", when, ", ".join(f"{name} {value:.4g}" for name, value in numbers.items()))
-        return numbers, shown
+        return numbers
 
     def _show(self, shown: Sequence[Map]) -> None:
         """The maps as a table, and the page."""
@@ -89,10 +97,10 @@ def untouched(module: torch.nn.Module) -> Iterator[None]:
 
 
 def write(shown: Sequence[Map], words: Sequence[Sequence[str]], path: Path) -> None:
-    """A row a head and text: the number of the example in the validation split, its tokens, the weights row by row."""
+    """A row a head and text: the id of the test example, its tokens, the weights row by row."""
     table = pa.table(
         {
-            "example": [one.example for one in shown],
+            "id": [one.example for one in shown],
             "tokens": words,
             "layer": pa.array([one.layer for one in shown], pa.int16()),
             "head": pa.array([one.head for one in shown], pa.int16()),

@@ -33,12 +33,21 @@ const card = (e) => {
   const head = el("p", { class: "ex-head" }, el("span", {}, `example ${e.id}`), el("span", {}, `${e.length} tokens`), el("b", {}, state_));
   return e.hypotheses ? translation(e, models, head) : classification(e, models, head);
 };
+const looks = (e, m) => {                                    // tokens, the darker the more attention they receive
+  const map = e.attention?.[m];
+  if (!map) return null;
+  const most = Math.max(...map.share, 1e-9);
+  const word = (token, i) => el("span", { style: `--w:${(map.share[i] / most).toFixed(3)}`, title: `${num(100 * map.share[i], 1)}\u00a0%` }, marked(token));
+  return el("details", { class: "looks", style: `--c:light-dark(${B().models[m].light},${B().models[m].dark})` }, el("summary", {}, `Where ${name(m)} looks`),
+    el("p", { dir: "auto" }, ...map.tokens.flatMap((t, i) => [word(t, i), " "])));
+};
+const attended = (e, models) => (e.attention ? [el("div", { class: "looked" }, ...models.map((m) => looks(e, m)))] : []);
 const translation = (e, models, head) => {
   const row = (dt, dd, value, kind) => el("div", { class: kind }, el("dt", {}, ...dt), el("dd", { dir: "auto" }, ...dd), el("dd", { class: "val" }, value));
   const changed = (m) => wordDiff(visible(e.reference), visible(e.hypotheses[m])).flatMap(([kind, w]) => [
     kind === "same" ? document.createTextNode(w) : el(kind, {}, el("span", { class: "sr" }, kind === "ins" ? "added: " : "missing: "), w), " "]);
   return el("li", { class: "ex" }, head, el("dl", { class: "pairs" }, row(["Source"], [marked(e.source)], "", "src"), row(["Reference"], [marked(e.reference)], "", "ref"),
-    ...models.map((m) => row([swatch(m), el("span", { class: "clip", title: name(m) }, name(m))], changed(m), String(e.overlap[m]), "hyp"))));
+    ...models.map((m) => row([swatch(m), el("span", { class: "clip", title: name(m) }, name(m))], changed(m), String(e.overlap[m]), "hyp"))), ...attended(e, models));
 };
 const classification = (e, models, head) => el("li", { class: "ex" }, head, ...exampleText(e.text), el("p", { class: "truth" }, "Label: ", el("b", {}, marked(e.label))),
   el("div", { class: "guesses" }, ...models.map((m) => {
@@ -46,12 +55,13 @@ const classification = (e, models, head) => el("li", { class: "ex" }, head, ...e
     return el("div", { class: `guess is-${right ? "right" : "wrong"}` }, swatch(m), el("span", { class: "who clip", title: name(m) }, name(m)),
       el("span", { class: "what" }, marked(word), el("small", { title: "seeds that gave this answer" }, `${votes}/${seeds}`)),
       el("span", {}, icon(right ? "right" : "wrong"), el("span", { class: "sr" }, right ? "right" : "wrong")));
-  })));
+  })), ...attended(e, models));
 const matching = () => {
   const model = $("#ex-model").value, want = $("#ex-right").value, part = $("#ex-find").value.trim().toLowerCase(), order = $("#ex-order").value;
   const models = (e) => (model === "any" ? Object.keys(answers(e)).filter(shown) : [model].filter((m) => answers(e)[m]));
   const text = (e) => [e.text, e.label, e.source, e.reference, ...Object.values(e.hypotheses ?? {})].filter(Boolean).join("\n").toLowerCase();
   const list = B().examples.filter((e) => want === "any" || models(e).some((m) => isRight(e, m) === (want === "right"))).filter((e) => !part || text(e).includes(part));
+  if (order === "attention") return list.filter((e) => e.attention);
   if (order !== "disagreement") list.sort((a, b) => (order === "long" ? b.length - a.length : a.length - b.length));
   return list;
 };
@@ -67,7 +77,8 @@ const drawExamples = () => {
   $("#ex-next").disabled = state.page >= pages - 1;
   $("#ex-how").replaceChildren(...(B().examples[0]?.hypotheses
     ? ["Against the reference: ", el("del", {}, "missing words"), " and ", el("ins", {}, "added words"), `, of each model's first seed. The number is sentence chrF, 0 to 100; from ${RIGHT} on, an answer counts as right in the filter. Spread: best minus worst.`]
-    : ["The answer that most seeds gave, and how many did. Texts appear exactly as they are stored."]));
+    : ["The answer that most seeds gave, and how many did. Texts appear exactly as they are stored."]),
+    ...(B().examples.some((e) => e.attention) ? [" Where a run kept attention maps, words are the darker the more of the last layer's attention they receive, over all heads and words that look."] : []));
 };
 $$(".filters select, .filters input").forEach((s) => s.addEventListener("input", () => { state.page = 0; drawExamples(); }));
 for (const [id, by] of [["#ex-prev", -1], ["#ex-next", 1]]) {
