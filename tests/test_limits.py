@@ -26,6 +26,7 @@ def configs():
         composed("model=convs2s", "schedule=plateau"),
         composed("model=local_transformer"),
         composed("model=hierarchical"),
+        composed("data=csv", "data.path=folder"),
         *budgets,
     ]
 
