@@ -96,6 +96,14 @@ def test_the_guard_sets_apart_what_differs_in_anything_else(
             compared(tmp_path, allow=(name,))
 
 
+def test_a_run_that_failed_before_its_precision_was_chosen_sets_nothing_apart(tmp_path: Path) -> None:
+    three(tmp_path, "lstm", 0.8)
+    machine = {"cpu": "one", "gpus": [], "threads": 1, "ranks": 1}
+    failed = config("gru") | {"trainer": {"precision": "auto"}}
+    make(tmp_path, "gru", 1, share=None, status="failed", machine=machine, config=failed, hashes={})
+    assert compared(tmp_path).banners == []
+
+
 def test_the_machine_sets_speeds_apart_and_scores_not(tmp_path: Path) -> None:
     three(tmp_path, "lstm", 0.8)
     three(tmp_path, "gru", 0.6, machine={"cpu": "two", "gpus": [], "threads": 1, "ranks": 1})

@@ -57,8 +57,9 @@ def _code(entry: Entry) -> str | None:
 
 
 def _precision(entry: Entry) -> str | None:
-    """The one that was chosen, where `auto` was asked for."""
-    return entry.record.machine.get("precision") or (entry.record.config.get("trainer") or {}).get("precision")
+    """The one that was chosen, where `auto` was asked for; a run that ended before it was chosen has none."""
+    asked = (entry.record.config.get("trainer") or {}).get("precision")
+    return entry.record.machine.get("precision") or (asked if asked != "auto" else None)
 
 
 def _versions(entry: Entry) -> str | None:
