@@ -32,7 +32,7 @@ TASKS = {
     "tagging": ("data=recall",),
     "translation": ("data=numbers", "data.tokenizer.vocabulary=120", "task.decoding.beam=1"),
 }
-SIZE = ("data.reader.train=600", "data.reader.val=24", "data.reader.test=24", "data.batch_examples=10", "model.dim=24")
+SIZE = ("data.reader.train=300", "data.reader.val=24", "data.reader.test=24", "data.batch_examples=10", "model.dim=24")
 ALWAYS = ("logger=none", "trainer.log_every=1", "trainer.max_epochs=4", "data.word_dropout=0.1", *SIZE)
 MOST = 4
 """Kills of one run; after them it is left alone."""

@@ -294,7 +294,9 @@ def test_lines_where_there_is_no_terminal() -> None:
     out = io.StringIO()
     lines = progress(Console(file=out))
     assert isinstance(lines, Lines)
-    trainer: Any = SimpleNamespace(is_global_zero=True, global_step=20, estimated_stepping_batches=100, current_epoch=1)
+    trainer: Any = SimpleNamespace(
+        is_global_zero=True, global_step=20, estimated_stepping_batches=100, current_epoch=1, num_training_batches=9
+    )
     module = watched(**{"speed/tokens_per_s": 12345.6, "train/loss": 0.25})
     lines.on_train_start(trainer, module)
     lines.on_validation_end(trainer, module)
@@ -312,7 +314,12 @@ def test_bars_on_a_terminal_also_without_a_known_end() -> None:
     bars = progress(Console(file=out, force_terminal=True, width=120, _environ={"TERM": "xterm"}))
     assert isinstance(bars, Bars)
     trainer: Any = SimpleNamespace(
-        global_step=0, estimated_stepping_batches=float("inf"), current_epoch=0, num_val_batches=[3], training=True
+        global_step=0,
+        estimated_stepping_batches=float("inf"),
+        current_epoch=0,
+        num_val_batches=[3],
+        training=True,
+        num_training_batches=9,
     )
     module = watched()
     bars.on_train_start(trainer, module)

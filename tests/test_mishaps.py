@@ -11,7 +11,7 @@ import torch
 from conftest import AGREEMENT, SMALL, Verb
 from omegaconf import OmegaConf
 
-from seqarena.data.module import Reading
+from seqarena.data.augmentation import Reading
 from seqarena.errors import MachineError
 from seqarena.mishaps import explained
 from seqarena.record import Record

@@ -21,9 +21,15 @@ SWEEPS = "outputs/sweeps"
 LEDGER = "sweep.json"
 SUPERSEDED = "superseded"
 
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Strings, each written out or once for all that are the same."""
+    return pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+
 _TYPES: Mapping[str, Callable[[pa.DataType], bool]] = {
     **dict.fromkeys(("id", "length", "tokens"), pa.types.is_integer),
-    **dict.fromkeys(("text", "label", "source", "reference", "prediction", "majority"), pa.types.is_string),
+    **dict.fromkeys(("text", "label", "source", "reference", "prediction", "majority"), _is_text),
     "correct": pa.types.is_boolean,
     "loss": pa.types.is_floating,
     "bleu_statistics": lambda kind: pa.types.is_list(kind) and pa.types.is_integer(kind.value_type),
