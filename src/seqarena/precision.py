@@ -1,7 +1,6 @@
 """The arithmetic of a run. `auto` is bf16 where the device is fast at it and fp32 elsewhere; the record says which.
 
-On a processor with bf16 instructions a training step under autocast takes half to two thirds of the time; on one
-without them bf16 is emulated, slower than fp32.
+A processor without bf16 instructions emulates them, and its products are far slower than in fp32 (callbacks/peak.py).
 """
 
 import os

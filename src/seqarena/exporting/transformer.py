@@ -4,8 +4,8 @@ Projections that read the same input are joined. What positions add to the input
 sinusoids begin at position 1, keep sines and cosines apart and have other wavelengths.
 """
 
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -34,11 +34,15 @@ from seqarena.models.transformer import (
 from seqarena.tasks.embedding import TokenEmbedding
 from seqarena.tasks.translation import Translation
 
+S = TypeVar("S", TransformerEncoderSpec, TransformerDecoderSpec)
+
 
 def specification(task: Translation, model: DictConfig) -> TransformerSpec:
     """The model with its weights; only vocabulary and special tokens are missing."""
     encoder, decoder = cast(TransformerEncoder, task.encoder), cast(TransformerDecoder, task.decoder)
-    spec = TransformerSpec(_encoder_spec(model.encoder), _decoder_spec(model.decoder))
+    spec = TransformerSpec(
+        _stack_spec(TransformerEncoderSpec, model.encoder), _stack_spec(TransformerDecoderSpec, model.decoder)
+    )
     spec.config.layer_norm_epsilon = nn.LayerNorm(1).eps
     _embed(spec.encoder, spec.encoder.embeddings[0], task.source_embedding)
     _embed(spec.decoder, spec.decoder.embeddings, task.target_embedding)
@@ -56,24 +60,14 @@ def specification(task: Translation, model: DictConfig) -> TransformerSpec:
     return spec
 
 
-def _encoder_spec(half: DictConfig) -> TransformerEncoderSpec:
-    return TransformerEncoderSpec(
+def _stack_spec(kind: Callable[..., S], half: DictConfig) -> S:
+    """The empty specification of an encoder's or a decoder's layers."""
+    return kind(
         half.layers,
         half.heads,
         pre_norm=half.norm == "pre",
         relative_attention_bias=half.positions_kind == "t5",
         rotary_dim=0 if half.positions_kind == "rotary" else None,  # 0: all features of a head turn
-        rotary_interleave=False,
-    )
-
-
-def _decoder_spec(half: DictConfig) -> TransformerDecoderSpec:
-    return TransformerDecoderSpec(
-        half.layers,
-        half.heads,
-        pre_norm=half.norm == "pre",
-        relative_attention_bias=half.positions_kind == "t5",
-        rotary_dim=0 if half.positions_kind == "rotary" else None,
         rotary_interleave=False,
     )
 
