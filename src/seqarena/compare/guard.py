@@ -36,13 +36,7 @@ def _signature(entry: Entry) -> str | None:
 
 
 def _part(*path: str) -> Callable[[Entry], str | None]:
-    def of(entry: Entry) -> str | None:
-        found: object = entry.record.config
-        for name in path:
-            found = found.get(name, {}) if isinstance(found, Mapping) else {}
-        return json.dumps(found, sort_keys=True)
-
-    return of
+    return lambda entry: json.dumps(entry.record.option(*path), sort_keys=True)
 
 
 def _budget(entry: Entry) -> str | None:
@@ -58,8 +52,8 @@ def _code(entry: Entry) -> str | None:
 
 def _precision(entry: Entry) -> str | None:
     """The one that was chosen, where `auto` was asked for; a run that ended before it was chosen has none."""
-    asked = (entry.record.config.get("trainer") or {}).get("precision")
-    return entry.record.machine.get("precision") or (asked if asked != "auto" else None)
+    found = entry.record.machine.get("precision") or entry.record.option("trainer", "precision")
+    return None if found in (None, "auto") else str(found)
 
 
 def _versions(entry: Entry) -> str | None:
