@@ -61,6 +61,19 @@ def map_state(change: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
     return type(tree)(*changed) if hasattr(tree, "_fields") else tuple(changed)  # type: ignore[return-value]
 
 
+def none_read(encoded: Encoded) -> Tensor:
+    """A count of zero tokens, as the length of a tensor without numbers, (B, 0, 0).
+
+    It has its rows like any part of a state, and the program reads it without asking the device.
+    """
+    return encoded.states_BSD[:, :0, :0]
+
+
+def more_read(read_BT0: Tensor, tokens: int) -> Tensor:
+    """The count after so many `tokens` more, (B, T, 0)."""
+    return read_BT0.new_zeros(len(read_BT0), read_BT0.size(1) + tokens, 0)
+
+
 def masked_mean(x_BSD: Tensor, mask_BS: Tensor) -> Tensor:
     """Mean over real positions (B, D); zeros where a row has none."""
     counts_B1 = mask_BS.sum(1, keepdim=True).clamp(min=1)

@@ -105,11 +105,13 @@ class SequenceTask(L.LightningModule, Generic[B]):
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         """Turn summed gradients into those of the mean over everything this step has seen, before clipping."""
         ranks = self.trainer.world_size
-        targets = torch.tensor(float(self._targets), device=self.device)
-        if ranks > 1:
+        share: float | Tensor = LOSS_UNIT / self._targets
+        if ranks > 1:  # the sum stays on the device, which nobody waits for
+            targets = torch.tensor(float(self._targets), device=self.device)
             dist.all_reduce(targets)
+            share = LOSS_UNIT * ranks / targets
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        torch._foreach_mul_(gradients, LOSS_UNIT * ranks / targets.item())
+        torch._foreach_mul_(gradients, share)
         self._targets = 0
 
     def on_train_batch_end(self, outputs: Any, batch: B, batch_index: int) -> None:
