@@ -8,6 +8,7 @@ from omegaconf import DictConfig
 from seqarena.budget.account import check_kind
 from seqarena.budget.clock import check_schedule
 from seqarena.building import build, filled
+from seqarena.compilation import check_compiler
 from seqarena.data.module import DataModule
 from seqarena.device import available_cores
 from seqarena.errors import InputError
@@ -26,6 +27,8 @@ def check_config(config: DictConfig) -> None:
     how = config.trainer
     check_machine(how.accelerator, how.precision, "trainer.")
     _check_devices(how)
+    if how.compile:
+        check_compiler()
     check_kind(config)
     check_schedule(config)
     check_streaming(config)

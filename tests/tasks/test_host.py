@@ -57,11 +57,17 @@ def step(task: SequenceTask, batch: Any) -> None:
     torch.nn.utils.clip_grad_norm_(task.parameters(), 1.0)
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.parametrize("data", ["agreement", "numbers", "recall"])
 @pytest.mark.parametrize("model", MODELS)
-def test_a_step_waits_for_nothing(tmp_path: Path, model: str, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_waits_for_nothing(cache: Path, model: str, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "_attend_explicitly", attention._attend_fused)  # as on a GPU
-    module, task = opened(configured(tmp_path, data, model, "model.dropout=0.1", "data.batch_examples=8"))
+    few = ("data.reader.train=64", "data.reader.val=16", "data.reader.test=16")
+    module, task = opened(configured(cache, data, model, "model.dropout=0.1", "data.batch_examples=8", *few))
     batch = next(iter(module.train_dataloader()))
     task._trainer = type("Trainer", (), {"accumulate_grad_batches": 1, "world_size": 1})()
     with Watch() as watch:

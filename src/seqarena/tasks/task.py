@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from seqarena.data.batch import Batch
+from seqarena.device import fuse
 from seqarena.errors import Diverged
 from seqarena.evaluation import Evaluation
 
@@ -194,6 +195,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
     def configure_optimizers(self) -> Any:
         """The optimizer, and its schedule stepped per optimizer step (or per validation, for plateau)."""
         optimizer = self._optimizer(self.parameters())
+        fuse(optimizer, self.device)
         if self.lr is not None:
             for group in optimizer.param_groups:
                 group["lr"] = self.lr
