@@ -10,21 +10,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
-from pathlib import Path
 
 import torch
-from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 from torch import Tensor, nn
-from works import STEPS, WARM, works
+from works import STEPS, WARM, composed, works
 
 from seqarena.callbacks.peak import dtype
 from seqarena.data.batch import Batch, ClassificationBatch
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.device import prepare_cpu
 from seqarena.runs import build_data, build_task
-
-ROOT = Path(__file__).resolve().parents[1]
 
 Loss = Callable[[Batch], Tensor]
 """The mean loss of a batch."""
@@ -103,8 +99,7 @@ def speed(batches: Iterator[Batch], update: Callable[[Batch], None]) -> dict[str
 
 def main(side: str, work: str, options: list[str]) -> None:
     """Train for STEPS steps."""
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("train", options)
+    config = composed(options)
     prepare_cpu(allocator=side != "huggingface")
     data = build_data(config)
     data.prepare_data()

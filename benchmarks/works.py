@@ -1,12 +1,25 @@
 """The work that training benchmarks measure: what `train.py` is asked for, and the same model by hand."""
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
 from torch import nn
+
+ROOT = Path(__file__).resolve().parents[1]
 
 STEPS, WARM = 40, 8
 """Optimizer steps of a run, and how many of them come before the clock."""
+
+
+def composed(options: Sequence[str]) -> DictConfig:
+    """The config of train.py with these options."""
+    os.environ["SEQARENA_ROOT"] = str(ROOT)
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        return compose("train", list(options))
 
 
 class Work(NamedTuple):
