@@ -1,9 +1,9 @@
 """JoeyNMT's own training loop on our tokens: python benchmarks/joey.py WORK [options]
 
-Kreutzer et al. 2019. Its model of the same size, its data loader, batches (of as many tokens, but of any lengths), loss,
-clipping and AdamW; its loop is called as its command calls it and watched from outside. Prints real tokens and examples
-a second as JSON, as loop.py does. `pip install --no-deps joeynmt==2.3.0` and what it then says that it lacks: with its
-own dependencies it asks for a protobuf of 2022.
+Kreutzer et al. 2019. Its model of the same size, its data loader, batches (of as many tokens, but of any lengths),
+loss, clipping and AdamW; its loop is called as its command calls it and watched from outside. Prints real tokens and
+examples a second as JSON, as loop.py does. It asks for a protobuf of 2022, so install it without what it asks for:
+`pip install --no-deps joeynmt==2.3.0`, and `pip install` what it then says that it lacks.
 """
 
 import json
@@ -75,7 +75,8 @@ def settings(work: str, tokens: int, folder: Path) -> dict[str, Any]:
         "training": {
             "optimizer": "adamw", "adam_betas": [0.9, 0.98], "learning_rate": 1e-3, "clip_grad_norm": 1.0,
             "label_smoothing": 0.1, "normalization": "tokens", "batch_size": tokens, "batch_type": "token",
-            "scheduling": "exponential", "updates": STEPS_HERE + 1, "epochs": 100, "logging_freq": never, "validation_freq": never,
+            "scheduling": "exponential", "updates": STEPS_HERE + 1, "epochs": 100, "logging_freq": never,
+            "validation_freq": never,
         },
         "model": model(work),
     }  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 
 import torch
+from marian import marian
 from omegaconf import DictConfig
 from torch import Tensor, nn
 from works import STEPS, WARM, composed, works
@@ -46,17 +47,7 @@ def tight(work: str, config: DictConfig, vocabulary: Vocabulary) -> tuple[nn.Mod
 
 def huggingface(work: str, config: DictConfig, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
     """Marian of the size of `transformer-translation`, with its own loss (without label smoothing)."""
-    from transformers import MarianConfig, MarianMTModel
-
-    size = {f"{half}_{name}": value for half in ("encoder", "decoder") for name, value in
-            (("layers", 3), ("attention_heads", 4), ("ffn_dim", 1024))}  # fmt: skip
-    marks = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}
-    model = MarianMTModel(
-        MarianConfig(
-            vocab_size=len(vocabulary.source), d_model=256, dropout=0.1, attention_dropout=0.1, activation_dropout=0.1,
-            activation_function="relu", scale_embedding=True, forced_eos_token_id=None, **size, **marks,
-        )
-    ).train()  # fmt: skip
+    model = marian(len(vocabulary.source)).train()
 
     def loss(batch: Batch) -> Tensor:
         return model(

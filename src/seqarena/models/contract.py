@@ -45,7 +45,10 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def forward(self, x_BTD: Tensor, encoded: Encoded, state: State) -> tuple[Tensor, State]:
-        """Continue from `state` with T embedded tokens: all at once in training, one by one in decoding."""
+        """Continue from `state` with T embedded tokens: all at once in training, one by one in decoding.
+
+        `state` is left as it was; what does not change is handed on as the same tensor, which a search need not copy.
+        """
         raise NotImplementedError
 
 
