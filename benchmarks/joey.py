@@ -13,10 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
 from works import STEPS, WARM, composed
 
 from seqarena.data.module import DataModule
-from seqarena.device import prepare_cpu
+from seqarena.device import available_cores
 from seqarena.runs import build_data
 
 STEPS_HERE = STEPS // 2 + WARM // 2
@@ -87,7 +88,7 @@ def main(work: str, options: list[str]) -> None:
     from joeynmt import training
 
     config = composed(options)
-    prepare_cpu(allocator=False)
+    torch.set_num_threads(available_cores())
     data = build_data(config)
     data.prepare_data()
     data.setup()

@@ -20,7 +20,7 @@ from works import STEPS, WARM, composed, works
 from seqarena.callbacks.peak import dtype
 from seqarena.data.batch import Batch, ClassificationBatch
 from seqarena.data.vocabulary import Vocabulary
-from seqarena.device import prepare_cpu
+from seqarena.device import available_cores, prepare_cpu
 from seqarena.runs import build_data, build_task
 
 Loss = Callable[[Batch], Tensor]
@@ -91,7 +91,10 @@ def speed(batches: Iterator[Batch], update: Callable[[Batch], None]) -> dict[str
 def main(side: str, work: str, options: list[str]) -> None:
     """Train for STEPS steps."""
     config = composed(options)
-    prepare_cpu(allocator=side != "huggingface")
+    if side == "huggingface":
+        torch.set_num_threads(available_cores())
+    else:
+        prepare_cpu()
     data = build_data(config)
     data.prepare_data()
     data.setup()

@@ -8,7 +8,7 @@ import torch
 from conftest import AGREEMENT, SMALL, Verb
 from test_limits import composed
 
-from seqarena import compilation
+from seqarena import compilation, device
 from seqarena.compilation import compile_loss
 from seqarena.data.loading import BatchOptions, loader
 from seqarena.device import fuse
@@ -24,16 +24,16 @@ TINY = (
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
 def test_a_fused_optimizer_takes_the_same_steps(kind: type[torch.optim.Optimizer]) -> None:
     found = []
-    for device in (CPU, GPU):
+    for place in (CPU, GPU):
         torch.manual_seed(0)
         weight = torch.nn.Parameter(torch.randn(5, 3))
         optimizer = kind([weight], lr=1e-2)  # type: ignore[call-arg]
-        fuse(optimizer, device)
+        fuse(optimizer, place)
         for _ in range(3):
             (weight**2).sum().backward()
             optimizer.step()
             optimizer.zero_grad()
-        assert bool(optimizer.param_groups[0]["fused"]) == (device is GPU)
+        assert bool(optimizer.param_groups[0]["fused"]) == (place is GPU)
         found.append(weight.detach())
     torch.testing.assert_close(*found)
 
@@ -85,10 +85,25 @@ def test_batches_are_pinned_where_asked(monkeypatch: pytest.MonkeyPatch, tmp_pat
     for pinned in (True, False):
         assert loader(data._splits["train"], BatchOptions(64, None, 0, 1), 1, 0, 1, pinned).pin_memory is pinned
     data.trainer = type("Trainer", (), {"global_rank": 0, "world_size": 1})()
-    for device in (GPU, CPU):
-        data.trainer.strategy = type("Strategy", (), {"root_device": device})()
+    for place in (GPU, CPU):
+        data.trainer.strategy = type("Strategy", (), {"root_device": place})()
         for made in (data.train_dataloader, data.val_dataloader, data.test_dataloader):
-            assert made().pin_memory is (device is GPU)
+            assert made().pin_memory is (place is GPU)
+
+
+@pytest.mark.parametrize(("error", "setting"), [(1e-6, "medium"), (3e-3, "highest")])
+def test_fast_products_are_taken_where_they_are_exact(
+    monkeypatch: pytest.MonkeyPatch, error: float, setting: str
+) -> None:
+    monkeypatch.setattr(device, "rounding", lambda: error)
+    device.hasten_products()
+    assert torch.get_float32_matmul_precision() == setting
+
+
+def test_rounding_tells_bf16_from_fp32() -> None:
+    assert device.rounding() < device.EXACT
+    with torch.autocast("cpu", torch.bfloat16):
+        assert device.rounding() > 100 * device.EXACT
 
 
 def test_the_record_says_which_were_on(verb: Verb) -> None:

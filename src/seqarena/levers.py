@@ -22,6 +22,7 @@ def levers(device: torch.device, optimizers: Sequence[Optimizer], compiled: bool
     return {
         "attention": kernel(device),
         "dropout bits": "torch, where compiled" if compiled else bits(device),
+        "fp32 products": "oneDNN's" if torch.get_float32_matmul_precision() == "medium" else "torch's own",
         "allocator": "keeps freed memory" if not on_cpu or keeps_memory() else "the system's",
         "optimizer": "fused" if all(one.param_groups[0].get("fused") for one in optimizers) else "torch's default",
         "batches": "ordinary memory" if device.type != "cuda" else "pinned, copied while the GPU works",
