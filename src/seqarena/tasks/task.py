@@ -13,6 +13,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from seqarena.data.batch import Batch
 from seqarena.errors import Diverged
 from seqarena.evaluation import Evaluation
+from seqarena.tasks.sharding import share
 
 B = TypeVar("B", bound=Batch)
 
@@ -76,6 +77,11 @@ class SequenceTask(L.LightningModule, Generic[B]):
         """Mean loss and ids of each batch since the last look at the loss; they stay on the device until then."""
         self._loss_since: Tensor | float = 0.0
         self._targets_since = self._logged = 0
+
+    def configure_model(self) -> None:
+        """Share the weights out over the ranks, where the strategy does (`trainer=fsdp`)."""
+        if self._device_mesh is not None:
+            share(self, self._device_mesh["data_parallel"])
 
     def loss(self, batch: B) -> Tensor:
         """Sum of the losses of `batch.targets` tokens, examples or queries."""
