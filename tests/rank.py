@@ -1,78 +1,83 @@
-"""train.py as one rank of several, forked from a server that has imported everything: a second saved for each."""
+"""train.py as one of several ranks, forked from a server that has imported everything: seconds saved for each."""
 
 import os
 import runpy
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
-from multiprocessing.process import BaseProcess
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SERVER = get_context("forkserver")
-SERVER.set_forkserver_preload(["seqarena.training", "seqarena.replaying", "seqarena.data_report", "rank"])
+SERVER.set_forkserver_preload(["seqarena.training", "seqarena.replaying", "seqarena.data_report"])
+
+Before = Callable[[int], None]
+"""What a process does first, given its rank; a function of a module."""
 
 
 @dataclass
 class Ranks:
-    """The processes of one run, first rank first; what they say goes into files `<folder>-<rank>.txt`."""
+    """The processes of one run, in their order."""
 
     folder: Path
-    processes: list[BaseProcess]
+    processes: list[ForkServerProcess]
 
-    def join(self) -> list[int | None]:
-        """Their exit codes, once all have ended."""
+    def join(self, seconds: float = 300) -> list[int | None]:
+        """Their exit codes; None for one that has not ended by then, and is ended now."""
         for process in self.processes:
-            process.join()
-        return [process.exitcode for process in self.processes]
-
-    def kill(self) -> None:
-        """All of them at once."""
+            process.join(seconds)
+        codes = [process.exitcode for process in self.processes]
         for process in self.processes:
-            assert process.pid is not None
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
-        self.join()
+        return codes
 
-    def said(self) -> str:
-        """All that they said."""
-        return "\n".join(path.read_text() for path in sorted(self.folder.parent.glob(f"{self.folder.name}-*.txt")))
+    def said(self, rank: int = 0) -> str:
+        """What one of them said."""
+        return spoken(self.folder, rank).read_text()
 
 
-def started(folder: Path, options: Sequence[str], ranks: int) -> Ranks:
-    """A run in `folder`, one cache for all runs beside it, as so many processes."""
+def spoken(folder: Path, rank: int) -> Path:
+    """Where a rank's words go."""
+    return folder.parent / "said" / f"{folder.name}-{rank}.txt"
+
+
+def started(folder: Path, options: Sequence[str], ranks: int, before: Before | None = None) -> Ranks:
+    """A run in `folder`, with a cache for all runs beside it, as so many processes."""
     command = [*options, f"cache={folder.parent / 'cache'}", f"hydra.run.dir={folder}"]
     if ranks > 1:
         command += ["trainer.accelerator=cpu", f"trainer.devices={ranks}"]
+    spoken(folder, 0).parent.mkdir(exist_ok=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    processes = [SERVER.Process(target=train, args=(folder, command, rank, ranks, port)) for rank in range(ranks)]
+    told = {"NODE_RANK": 0, "WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    processes = [
+        SERVER.Process(target=train, args=(folder, command, rank, {**told, "LOCAL_RANK": rank}, before))
+        for rank in range(ranks)
+    ]
     for process in processes:
         process.start()
     return Ranks(folder, processes)
 
 
-def train(folder: Path, command: Sequence[str], rank: int, ranks: int, port: int) -> None:
-    """Run train.py with what Lightning tells the processes that it starts."""
+def train(folder: Path, command: Sequence[str], rank: int, told: dict[str, object], before: Before | None) -> None:
+    """Run train.py, told by the environment what Lightning tells the processes that it starts."""
     from lightning.pytorch.utilities import rank_zero_only
 
-    output = os.open(folder.parent / f"{folder.name}-{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
+    output = os.open(spoken(folder, rank), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(output, stream)
     os.chdir(folder.parent)
-    told = {"LOCAL_RANK": rank, "NODE_RANK": 0, "WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    if ranks > 1:
+    if told["WORLD_SIZE"] != 1:
         os.environ |= {name: str(value) for name, value in told.items()}
-    rank_zero_only.rank = rank  # read from the environment when it was imported
-    if "TRACE" in os.environ:
-        import faulthandler
-        import seqarena.mishaps
-        seqarena.mishaps._told = lambda *a: None
-        faulthandler.dump_traceback_later(int(os.environ["TRACE"]), file=os.fdopen(os.dup(2), "w"))
+    rank_zero_only.rank = rank  # as if the environment had said so when it was imported
+    if before is not None:
+        before(rank)
     sys.argv = ["train.py", *command]
     runpy.run_path(str(ROOT / "train.py"), run_name="__main__")

@@ -14,10 +14,14 @@ HARMLESS = (
 )
 """Beginnings of warnings, as patterns, that say nothing about this program."""
 
+LAUNCHER = "lightning.fabric.strategies.launchers.subprocess_script"
+"""Says, as a note, that a process of the run has died, before it ends all others: on GPUs nobody else does."""
+
 
 def quiet() -> None:
     """Silence Lightning's tips and notes, and warnings known to be harmless."""
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger(LAUNCHER).setLevel(logging.INFO)
     for message in HARMLESS:
         warnings.filterwarnings("ignore", message=message)

@@ -7,20 +7,27 @@ whole from the start of a step to its end.
 
 Numbers are those of `ddp`. Mixed precision is autocast, as there: weights, sums over ranks and optimizer are in fp32.
 An evaluation holds all weights whole, since ranks search for different numbers of steps and could not wait for each
-other at every layer. Checkpoints hold whole tensors under the usual names, so every other part of the program reads
-them, and a run may go on from one with another number of ranks or by `ddp`.
+other at every layer. Checkpoints hold whole tensors under the usual names, so the rest of the program reads them as it
+does any other's. Accumulation, clipping, averaging, recomputed layers, streams and resume points work as with `ddp`.
 
-Not here: probes, precisions 16-mixed and 64-true (seqarena.preflight refuses them), weights larger than one device.
+Not here: probes, and precisions 16-mixed and 64-true (seqarena.preflight refuses them); weights that are too large for
+one device, as they are made there and lie there whole while it evaluates.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lightning.pytorch.strategies import ModelParallelStrategy
 from torch import Tensor, nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
-from torch.distributed.tensor import DTensor
+from torch.distributed.checkpoint.state_dict import StateDictOptions, set_optimizer_state_dict
+from torch.distributed.fsdp import (
+    FSDPModule,
+    FullyShardedDataParallel,
+    OptimStateKeyType,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+from torch.distributed.tensor import DTensor, distribute_tensor
 
 from seqarena.layers import layers
 
@@ -52,17 +59,24 @@ def share(task: nn.Module, mesh: "DeviceMesh") -> None:
 
 def whole(task: nn.Module) -> dict[str, Tensor]:
     """A copy of the task's state in whole tensors. Every rank has to ask."""
-    if isinstance(task, FSDPModule):
-        return get_model_state_dict(task, options=StateDictOptions(full_state_dict=True))
-    return {name: value.clone() for name, value in task.state_dict().items()}
+    return {name: _together(value).clone() for name, value in task.state_dict().items()}
 
 
 def load(task: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Take over a state of whole tensors, of which a task that is shared out keeps its slices."""
-    if isinstance(task, FSDPModule):
-        set_model_state_dict(task, dict(weights), options=StateDictOptions(full_state_dict=True))
-    else:
-        task.load_state_dict(weights)
+    held = task.state_dict()
+    task.load_state_dict({name: _cut(value, held.get(name)) for name, value in weights.items()})
+
+
+def _together(tensor: Tensor) -> Tensor:
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def _cut(tensor: Tensor, held: Tensor | None) -> Tensor:
+    """Shared out as `held` is; each rank has all of it, so none waits for another."""
+    if not isinstance(held, DTensor):
+        return tensor
+    return distribute_tensor(tensor.to(held.device), held.device_mesh, held.placements, src_data_rank=None)
 
 
 def mine(tensor: Tensor) -> Tensor:
@@ -71,10 +85,25 @@ def mine(tensor: Tensor) -> Tensor:
 
 
 class Sharded(ModelParallelStrategy):
-    """Lightning's strategy for a task that shares itself out, over so many `ranks`, with whole weights in evaluation."""
+    """Lightning's strategy for a task that shares itself out, over so many `ranks`, with whole weights in evaluation.
+
+    A run goes on in the order of other strategies: weights and place in the data, then optimizers, then their state.
+    Lightning's own order here would open the data at its beginning, as a schedule asks for the length of an epoch.
+    """
+
+    restore_checkpoint_after_setup = False
+    lightning_restore_optimizer = True
 
     def __init__(self, ranks: int) -> None:
         super().__init__(data_parallel_size=ranks, tensor_parallel_size=1, save_distributed_checkpoint=False)
+
+    def load_optimizer_state_dict(self, checkpoint: Mapping[str, Any]) -> None:
+        """Slices of a checkpoint's optimizer states, which are by number, as any optimizer's are."""
+        assert self.model is not None
+        options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+        for optimizer, state in zip(self.optimizers, checkpoint["optimizer_states"], strict=True):
+            named = FullyShardedDataParallel.rekey_optim_state_dict(state, OptimStateKeyType.PARAM_NAME, self.model)
+            set_optimizer_state_dict(self.model, optimizer, named, options=options)
 
     def on_validation_start(self) -> None:
         """Put the weights together."""
