@@ -1,6 +1,5 @@
 """Several processes train and evaluate like one: the same weights, examples once, one folder; killed, they go on."""
 
-import json
 import os
 import signal
 import subprocess

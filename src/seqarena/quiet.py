@@ -10,6 +10,7 @@ HARMLESS = (
     r"Checkpoint directory .* exists and is not empty",  # that of a run that goes on
     r"`ModelCheckpoint\(monitor='val/\w+'\)` could not find the monitored key",  # an epoch without a validation
     r"You're resuming from a checkpoint that ended before the epoch ended",  # at the very batch: callbacks/resuming.py
+    r"FSDP2-wrapped module \(\w+\) returned a view tensor",  # nothing changes what a layer has returned
     "TF32 acceleration on top of oneDNN",
 )
 """Beginnings of warnings, as patterns, that say nothing about this program."""

@@ -47,11 +47,11 @@ def share(task: nn.Module, mesh: "DeviceMesh") -> None:
     """
     if isinstance(task, FSDPModule):
         return
-    for part in task.children():
-        for layer in () if getattr(part, "stepwise", False) else layers(part):
-            fully_shard(layer, mesh=mesh)
-            if hasattr(layer, "start"):  # the other method of a decoder's layer that reads its weights
-                register_fsdp_forward_method(layer, "start")
+    parts = [part for part in task.children() if not getattr(part, "stepwise", False)]
+    for layer in (layer for part in parts for layer in layers(part)):
+        fully_shard(layer, mesh=mesh)
+        if hasattr(layer, "start"):  # the other method of a decoder's layer that reads its weights
+            register_fsdp_forward_method(layer, "start")
     fully_shard(task, mesh=mesh, reshard_after_forward=False)
     for step in STEPS:
         register_fsdp_forward_method(task, step)
