@@ -16,7 +16,7 @@ HARMLESS = (
 """Beginnings of warnings, as patterns, that say nothing about this program."""
 
 LAUNCHER = "lightning.fabric.strategies.launchers.subprocess_script"
-"""Says, as a note, that a process of the run has died, before it ends all others: on GPUs nobody else does."""
+"""Says, as a note alone, that a process of the run has died, before it ends the others: on GPUs nobody else does."""
 
 
 def quiet() -> None:
@@ -24,5 +24,12 @@ def quiet() -> None:
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger(LAUNCHER).setLevel(logging.INFO)
+    logging.getLogger(LAUNCHER).addFilter(_warning)
     for message in HARMLESS:
         warnings.filterwarnings("ignore", message=message)
+
+
+def _warning(note: logging.LogRecord) -> bool:
+    """It is shown as one."""
+    note.levelno, note.levelname = logging.WARNING, "WARNING"
+    return True

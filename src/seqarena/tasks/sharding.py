@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from lightning.pytorch.strategies import ModelParallelStrategy
 from torch import Tensor, nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, set_optimizer_state_dict
 from torch.distributed.fsdp import (
     FSDPModule,
     FullyShardedDataParallel,
@@ -99,6 +98,9 @@ class Sharded(ModelParallelStrategy):
 
     def load_optimizer_state_dict(self, checkpoint: Mapping[str, Any]) -> None:
         """Slices of a checkpoint's optimizer states, which are by number, as any optimizer's are."""
+        # a tenth of a second to import, which nothing else needs
+        from torch.distributed.checkpoint.state_dict import StateDictOptions, set_optimizer_state_dict
+
         assert self.model is not None
         options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
         for optimizer, state in zip(self.optimizers, checkpoint["optimizer_states"], strict=True):
