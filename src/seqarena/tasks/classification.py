@@ -61,9 +61,9 @@ class Classification(Labelling[ClassificationBatch]):
         )
         return loss_B.sum() if self._weight_C is None else loss_B @ self._weight_C[batch.label_B]
 
-    def on_train_batch_end(self, outputs: Any, batch: ClassificationBatch, batch_index: int) -> None:
-        """Log, and hold the weights of the head within `max_norm`."""
-        super().on_train_batch_end(outputs, batch, batch_index)
+    def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
+        """Take it, and hold the weights of the head within `max_norm`: not between the batches of a step."""
+        super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
         if self.max_norm is not None:
             with torch.no_grad():
                 mine(self.head.weight).renorm_(2, 0, self.max_norm)
