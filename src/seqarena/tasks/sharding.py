@@ -15,10 +15,11 @@ one device, as they are made there and lie there whole while it evaluates.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lightning.pytorch.strategies import ModelParallelStrategy
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import (
     FSDPModule,
     FullyShardedDataParallel,
@@ -30,15 +31,12 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from seqarena.layers import layers
 
-if TYPE_CHECKING:
-    from torch.distributed.device_mesh import DeviceMesh
-
 STEPS = ("training_step", "validation_step", "test_step")
 """What Lightning calls of a task: to torch, each is a pass forward. Within it a task calls its `forward` by that name,
 as a pass within a pass would end the outer one."""
 
 
-def share(task: nn.Module, mesh: "DeviceMesh") -> None:
+def share(task: nn.Module, mesh: DeviceMesh) -> None:
     """Leave this rank its slice of each tensor of `task`; a task that was shared out stays as it is.
 
     A decoder that is called token by token is no list of layers here: texts of other lengths on other ranks would have
