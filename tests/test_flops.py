@@ -39,7 +39,7 @@ class Words:
         return V
 
     def decode(self, ids: object) -> str:
-        return ""
+        return str(ids)
 
 
 def classifier(encoder: nn.Module) -> SequenceTask:

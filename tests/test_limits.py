@@ -51,6 +51,7 @@ def test_each_limit_belongs_to_an_option_and_holds(name: str, configs) -> None:
         ("trainer.precision=16-mixed", "needs a GPU"),
         ("trainer.accelerator=foo", "auto, cpu, gpu"),
         ("trainer=ddp", "trainer.devices=2"),
+        ("trainer=fsdp", "trainer.precision=64-true does not go with trainer=fsdp"),
         ("trainer.max_epochs=null", "never end"),
         ("trainer.devices=0", "trainer.devices=0 must be a whole number from 1"),
         ("trainer.devices=abc", "whole number from 1, or auto"),
@@ -73,7 +74,7 @@ def test_each_limit_belongs_to_an_option_and_holds(name: str, configs) -> None:
     ],
 )
 def test_options_are_refused_with_what_to_write(override: str, told: str) -> None:
-    more = ["trainer.accelerator=cpu"] if override == "trainer=ddp" else []
+    more = {"trainer=ddp": ["trainer.accelerator=cpu"], "trainer=fsdp": ["trainer.precision=64-true"]}.get(override, [])
     with pytest.raises(InputError, match=re.escape(told)):
         check_config(composed(override, *more))
 

@@ -27,6 +27,7 @@ FOLDER = Path("outputs/runs/mine")
 KILLED = "DataLoader worker (pid 4182) is killed by signal: Killed."
 EXITED = "DataLoader worker (pid(s) 3107, 3108) exited unexpectedly"
 PEER = "[gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:48263: Connection reset by peer. This is typically ..."
+STORE = "recvValue failed on SocketImpl(fd=3): Failed to recv, got 0 bytes. Connection was likely closed. Did the ..."
 MEMORY = r"out of memory: lower data.batch_tokens \(now 4096\).*data.batch_examples \(now 50\).*gradient_checkpoint"
 CPU = "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
 
@@ -39,6 +40,7 @@ CPU = "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to a
         (MemoryError(), MEMORY),
         (RuntimeError(KILLED), r"a data worker died.*write data.workers=0 \(now 2\)"),
         (RuntimeError(EXITED), "a data worker died"),
+        (RuntimeError(STORE), "another process of this run has ended, or cannot be reached .*got 0 bytes"),
         (RuntimeError(PEER), "another process of this run has ended, or cannot be reached .*Read error"),
         (OSError(errno.ENOSPC, "", "/x/last.ckpt"), "last.ckpt could not be written: the disk is full"),
         (OSError(errno.EDQUOT, ""), "outputs/runs/mine could not be written: the quota is used up"),

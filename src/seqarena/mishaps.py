@@ -17,7 +17,9 @@ from seqarena.record import relative
 
 MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory|CUBLAS_STATUS_ALLOC_FAILED", re.IGNORECASE)
 WORKER = re.compile(r"DataLoader worker \(pid\(?s?\)?[^)]*\).*(exited|killed)", re.IGNORECASE | re.DOTALL)
-PEER = re.compile(r"connection (reset|closed) by peer|connection closed|remote (worker|process)|NCCL", re.IGNORECASE)
+PEER = re.compile(
+    r"connection (reset|closed) by peer|connection (was likely )?closed|remote (worker|process)|NCCL", re.IGNORECASE
+)
 FULL = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the quota is used up",

@@ -17,7 +17,10 @@ from seqarena.precision import HALF, PRECISIONS
 from seqarena.probing.probes import ProbeOptions
 from seqarena.streaming_check import check_streaming
 
-STRATEGIES = ("auto", "ddp", "ddp_spawn", "ddp_fork", "fsdp")
+FSDP = "fsdp"
+SHARDED = ("auto", "32-true", "bf16-mixed", "bf16-true", "16-true")
+"""The precisions that go with it."""
+STRATEGIES = ("auto", "ddp", "ddp_spawn", "ddp_fork", FSDP)
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 
 
@@ -76,7 +79,7 @@ def _check_optimizer(config: DictConfig) -> None:
 
 
 def _check_probes(config: DictConfig) -> None:
-    if filled(ProbeOptions, config.probe, "probe").kinds and config.trainer.strategy == "fsdp":
+    if filled(ProbeOptions, config.probe, "probe").kinds and config.trainer.strategy == FSDP:
         raise InputError("probe: trainer.strategy=fsdp holds no whole model to look at: write probe=none, or ddp")
 
 
@@ -85,6 +88,13 @@ def _check_devices(how: DictConfig) -> None:
         raise InputError("trainer.devices=auto means nothing on a CPU: write trainer.devices=2 for two processes")
     if how.strategy not in STRATEGIES:
         raise InputError(f"trainer.strategy={how.strategy} is not known: choose one of {', '.join(STRATEGIES)}")
+    if how.strategy == FSDP and how.precision not in SHARDED:
+        raise InputError(
+            f"trainer.precision={how.precision} does not go with trainer=fsdp: choose one of {', '.join(SHARDED)}, or "
+            "write trainer=ddp"
+        )
+    if how.strategy == FSDP and how.compile:
+        raise InputError("trainer.compile=true does not go with trainer=fsdp: write trainer.compile=false, or ddp")
     if how.devices == "auto":
         return
     if not isinstance(how.devices, int) or isinstance(how.devices, bool) or how.devices < 1:

@@ -38,15 +38,16 @@ from seqarena.errors import InputError
 from seqarena.extrapolation import reaches
 from seqarena.flops import average_batch, flops_per_token, parameters
 from seqarena.limits import check_limit, plain
-from seqarena.preflight import check_config, check_data
+from seqarena.preflight import FSDP, check_config, check_data
 from seqarena.probing.probes import ProbeOptions
 from seqarena.quiet import quiet
-from seqarena.ranks import is_first
+from seqarena.ranks import is_first, number
 from seqarena.rate_finder import PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
 from seqarena.record import Record, begin, earlier, redacted, relative
 from seqarena.runs import build_data, build_task
 from seqarena.soundness.card import known
+from seqarena.tasks.sharding import Sharded, load, whole
 from seqarena.tasks.task import SequenceTask
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ def make_trainer(config: DictConfig, folder: Path, callbacks: list[L.Callback], 
         accelerator=how.accelerator,
         devices=how.devices,
         num_nodes=how.num_nodes,
-        strategy=how.strategy,
+        strategy=Sharded(number(how)) if how.strategy == FSDP else how.strategy,
         precision=precision.settled(how.precision, how.accelerator),
         max_epochs=how.max_epochs,
         max_steps=how.max_steps,
@@ -70,6 +71,7 @@ def make_trainer(config: DictConfig, folder: Path, callbacks: list[L.Callback], 
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
         deterministic=how.deterministic,
+        inference_mode=how.strategy != FSDP,  # what it puts together to validate, it trains with
         default_root_dir=folder,
         logger=watchers,
         callbacks=callbacks,
@@ -185,7 +187,7 @@ def run(
     choose(task, trainer, data, weights / "best.ckpt", recent)
     if recent and trainer.is_global_zero:
         shutil.rmtree(weights / "recent", ignore_errors=True)  # not there after less than an epoch
-    task.load_state_dict(torch.load(weights / "best.ckpt", weights_only=True)["state_dict"])
+    load(task, torch.load(weights / "best.ckpt", weights_only=True, map_location="cpu")["state_dict"])
     trainer.test(task, datamodule=data, verbose=False)
     if trainer.is_global_zero:
         points.forget()
@@ -217,9 +219,9 @@ def choose(task: SequenceTask, trainer: L.Trainer, data: DataModule, best: Path,
     """Leave in `best` the weights that validate best, among those validated so far, the last, and the average."""
     candidates = [] if recent is None or not recent.kept() else [recent.average()]
     if task.validated_step != trainer.global_step:
-        candidates.insert(0, {name: value.clone() for name, value in task.state_dict().items()})
+        candidates.insert(0, whole(task))
     for weights in candidates:
-        task.load_state_dict(weights)
+        load(task, weights)
         trainer.validate(task, datamodule=data, verbose=False)
         if task.is_best():
             trainer.save_checkpoint(best, weights_only=True)

@@ -141,6 +141,14 @@ def test_a_loader_goes_on_with_the_batch_that_was_at_hand(tmp_path: Path, worker
     assert again.state_dict() != state and again.report["ledger"]["train"]["read"] > read
 
 
+def test_a_run_goes_on_with_as_many_ranks_only(tmp_path: Path) -> None:
+    data = opened(Counted(), TEXTS, tmp_path)
+    taken(data, 1)
+    data.load_state_dict({"ranks": data.state_dict()["ranks"] * 2})
+    with pytest.raises(InputError, match=r"began with 2 ranks.*not 1: write trainer.devices"):
+        data.train_dataloader()
+
+
 def test_no_more_is_read_than_the_buffer_asks_for(tmp_path: Path) -> None:
     source = Counted(None)
     told = recipe(source, TEXTS, tmp_path)

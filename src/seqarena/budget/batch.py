@@ -21,6 +21,7 @@ from seqarena.data.loading import AUTO, START
 from seqarena.data.module import DataModule
 from seqarena.errors import InputError
 from seqarena.precision import settled
+from seqarena.ranks import number
 from seqarena.runs import build_task
 from seqarena.tasks.task import SequenceTask
 
@@ -74,7 +75,7 @@ def accumulated(config: DictConfig) -> tuple[DictConfig, dict[str, Any]]:
             f"trainer.accumulate={how.accumulate} and trainer.effective_tokens={wanted} both say how large a step is: "
             "write one of them"
         )
-    ranks = how.num_nodes * (how.devices if how.devices != "auto" else max(1, torch.cuda.device_count()))
+    ranks = number(how)
     together = config.data.batch_tokens * ranks
     if wanted < together:
         raise InputError(

@@ -15,11 +15,12 @@ class LastWeights(L.Callback):
 
     def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Save and forget the oldest; only rank 0 writes."""
+        weights = trainer.strategy.lightning_module_state_dict()  # put together by all ranks, where each has a slice
         if not trainer.is_global_zero:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"step-{trainer.global_step:08d}.ckpt"
-        torch.save(pl_module.state_dict(), path.with_suffix(".part"))
+        torch.save(weights, path.with_suffix(".part"))
         path.with_suffix(".part").rename(path)
         for old in self.kept()[: -self._count]:
             old.unlink()

@@ -111,24 +111,32 @@ class DataModule(L.LightningDataModule):
         """What a comparison checks: data, tokenizer and labels."""
         return {"data": self.folder.name, **self.vocabulary.hashes()}
 
+    def _place(self) -> tuple[int, int]:
+        """The rank of this process, and the number of ranks."""
+        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
+
     def _loader(self, split: str, seed: int | None) -> DataLoader:
-        rank, ranks = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
-        return loader(self._splits[split], self._batches, seed, rank, ranks, pins(self.trainer))
+        return loader(self._splits[split], self._batches, seed, *self._place(), pins(self.trainer))
 
     def train_dataloader(self) -> DataLoader:
-        """Training batches, shuffled by (seed, epoch); a resumed epoch begins after those that are done."""
+        """Training batches, shuffled by (seed, epoch); a resumed epoch begins after those that are done.
+
+        InputError: it was begun by another number of ranks.
+        """
         found = self._loader("train", self._batches.seed)
         if self._begin is not None:
+            _, ranks = self._place()
+            refuse_other_ranks(self._begin.get("ranks", ranks), ranks)
             found.sampler.load_state_dict(self._begin)  # type: ignore[attr-defined]
             self._begin = None
         return found
 
     def state_dict(self) -> dict[str, int]:
-        """How far training has got: the epoch, and the batches of it that are done on each rank."""
+        """How far training has got: the epoch, the batches of it that are done on each rank, and how many ranks."""
         trainer = self.trainer
         assert trainer is not None
         done = trainer.fit_loop.epoch_loop.batch_progress.current.completed
-        return {"epoch": trainer.current_epoch, "taken": done}
+        return {"epoch": trainer.current_epoch, "taken": done, "ranks": trainer.world_size}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
         """Where the next training loader is to begin."""
@@ -141,6 +149,15 @@ class DataModule(L.LightningDataModule):
     def test_dataloader(self) -> DataLoader:
         """Test batches, each example once."""
         return self._loader("test", None)
+
+
+def refuse_other_ranks(began: int, now: int) -> None:
+    """InputError: a run cannot go on with another number of ranks, among which its batches were dealt out."""
+    if began != now:
+        raise InputError(
+            f"the run began with {began} ranks, and goes on with as many only, not {now}: write trainer.devices and "
+            "trainer.num_nodes for as many, or begin another in a new hydra.run.dir"
+        )
 
 
 class TestSet(L.LightningDataModule):

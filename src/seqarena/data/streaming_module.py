@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 from seqarena.data.batch import Batch
 from seqarena.data.head import Head, StreamOptions, told_of_head
 from seqarena.data.loading import BatchOptions, pins
-from seqarena.data.module import DataModule
+from seqarena.data.module import DataModule, refuse_other_ranks
 from seqarena.data.preparation import Preparation
 from seqarena.data.source import Source
 from seqarena.data.streaming import Progress, Recipe, Stream, Streamed
@@ -64,11 +64,9 @@ class StreamingDataModule(DataModule):
 
     def train_dataloader(self) -> DataLoader:
         """Training batches as they come, from where a checkpoint left off. InputError: it is one of other ranks."""
-        rank, ranks = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
-        if self._resumed and len(self._resumed) != ranks:
-            raise InputError(
-                f"the run began with {len(self._resumed)} ranks, and goes on with as many only, not {ranks}"
-            )
+        rank, ranks = self._place()
+        if self._resumed:
+            refuse_other_ranks(len(self._resumed), ranks)
         workers = self._batches.workers
         self._progress = Progress.of(self._resumed[rank]) if self._resumed else Progress(max(1, workers))
         vocabulary, options = self.folder / "vocabulary", self._preparation

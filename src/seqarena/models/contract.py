@@ -39,6 +39,8 @@ class Decoder(nn.Module):
     """Writes one target from a read source; output t depends on inputs up to t only."""
 
     dim: int
+    stepwise = False
+    """Whether a pass over T tokens calls its layers T times, a token each."""
 
     def start(self, encoded: Encoded) -> State:
         """The state before the first target token."""

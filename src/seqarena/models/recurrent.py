@@ -199,6 +199,7 @@ class RecurrentDecoder(Decoder):
                 "input feeding feeds an attentional vector: write model.input_feeding=false, or model.attention=dot"
             )
         self.dim, self.residual, self.input_feeding = dim, residual, input_feeding
+        self.stepwise = input_feeding
         width = 2 * dim if input_feeding else dim
         self.layers = nn.ModuleList(Recurrence(cell, dim if depth else width, dim) for depth in range(layers))
         self.norms = nn.ModuleList(nn.LayerNorm(dim) if norm else nn.Identity() for _ in range(layers + 1))

@@ -11,6 +11,7 @@ from seqarena.data.batch import ClassificationBatch
 from seqarena.models.contract import Encoder
 from seqarena.tasks.embedding import EmbeddingOptions
 from seqarena.tasks.labelling import Labelling, judged
+from seqarena.tasks.sharding import mine
 from seqarena.tasks.task import Answer, Finding
 
 
@@ -54,26 +55,26 @@ class Classification(Labelling[ClassificationBatch]):
 
         The weights are 1 on average over the training examples, so the number of examples is what it is a mean over.
         """
-        logits_BC = self(batch.source_BS, batch.mask_BS).float()
+        logits_BC = self.forward(batch.source_BS, batch.mask_BS).float()
         loss_B = nn.functional.cross_entropy(
             logits_BC, batch.label_B, reduction="none", label_smoothing=self.label_smoothing
         )
         return loss_B.sum() if self._weight_C is None else loss_B @ self._weight_C[batch.label_B]
 
-    def on_train_batch_end(self, outputs: Any, batch: ClassificationBatch, batch_index: int) -> None:
-        """Log, and hold the weights of the head within `max_norm`."""
-        super().on_train_batch_end(outputs, batch, batch_index)
+    def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
+        """Take it, and hold the weights of the head within `max_norm`: not between the batches of a step."""
+        super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
         if self.max_norm is not None:
             with torch.no_grad():
-                self.head.weight.renorm_(2, 0, self.max_norm)
+                mine(self.head.weight).renorm_(2, 0, self.max_norm)
 
     def examine(self, batch: ClassificationBatch) -> Finding:
         """The predicted class, its probability, and the loss of the true one."""
-        return judged(batch.id_B, self(batch.source_BS, batch.mask_BS), batch.label_B)
+        return judged(batch.id_B, self.forward(batch.source_BS, batch.mask_BS), batch.label_B)
 
     def answer(self, source_BS: Tensor, mask_BS: Tensor) -> list[Answer]:
         """The most probable label of each text, and the probability of all, highest first."""
-        order = self(source_BS, mask_BS).float().softmax(-1).sort(descending=True)
+        order = self.forward(source_BS, mask_BS).float().softmax(-1).sort(descending=True)
         named = [
             {self.classes[place]: value for value, place in zip(values, places, strict=True)}
             for values, places in zip(order.values.tolist(), order.indices.tolist(), strict=True)

@@ -28,12 +28,12 @@ class Tagging(Labelling[TaggingBatch]):
     def loss(self, batch: TaggingBatch) -> Tensor:
         """Summed cross-entropy of the queries."""
         return nn.functional.cross_entropy(
-            self(batch).float(), batch.label_Q, reduction="sum", label_smoothing=self.label_smoothing
+            self.forward(batch).float(), batch.label_Q, reduction="sum", label_smoothing=self.label_smoothing
         )
 
     def examine(self, batch: TaggingBatch) -> Finding:
         """The predicted class of each query, its probability, and the loss of the true one."""
-        return judged(batch.id_Q, self(batch), batch.label_Q)
+        return judged(batch.id_Q, self.forward(batch), batch.label_Q)
 
     def answer(self, source_BS: Tensor, mask_BS: Tensor) -> list[Answer]:
         """The most probable label at every token, between spaces, also where the data would ask for none."""

@@ -14,6 +14,7 @@ from seqarena.data.batch import Batch
 from seqarena.device import fuse
 from seqarena.errors import Diverged
 from seqarena.evaluation import Evaluation
+from seqarena.tasks.sharding import mine, share
 
 B = TypeVar("B", bound=Batch)
 
@@ -78,6 +79,11 @@ class SequenceTask(L.LightningModule, Generic[B]):
         self._loss_since: Tensor | float = 0.0
         self._targets_since = self._logged = 0
 
+    def configure_model(self) -> None:
+        """Share the weights out over the ranks, where the strategy does (`trainer=fsdp`)."""
+        if self._device_mesh is not None:
+            share(self, self._device_mesh["data_parallel"])
+
     def loss(self, batch: B) -> Tensor:
         """Sum of the losses of `batch.targets` tokens, examples or queries."""
         raise NotImplementedError
@@ -111,7 +117,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
             targets = torch.tensor(float(self._targets), device=self.device)
             dist.all_reduce(targets)
             share = LOSS_UNIT * ranks / targets
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        gradients = [mine(p.grad) for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         torch._foreach_mul_(gradients, share)
         self._targets = 0
 

@@ -81,7 +81,7 @@ class Translation(SequenceTask[TranslationBatch]):
 
     def loss(self, batch: TranslationBatch) -> Tensor:
         """Summed cross-entropy of the wanted tokens, smoothed."""
-        y_BTD, _ = self(batch)
+        y_BTD, _ = self.forward(batch)
         y_ND, wanted_N = y_BTD.flatten(0, 1)[batch.real_N], batch.wanted_BT.flatten()[batch.real_N]
         return cross_entropy_sum(y_ND, self.output.weight, wanted_N, self.label_smoothing)
 
@@ -105,7 +105,7 @@ class Translation(SequenceTask[TranslationBatch]):
 
         End marks are tokens too.
         """
-        y_BTD, encoded = self(batch)
+        y_BTD, encoded = self.forward(batch)
         logits_BTV = self.output(y_BTD).float()
         loss_BT = nn.functional.cross_entropy(
             logits_BTV.transpose(1, 2), batch.wanted_BT, ignore_index=PAD, reduction="none"
