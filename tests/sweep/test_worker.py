@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -111,11 +110,12 @@ def test_a_worker_retries_on_request_and_keeps_what_it_replaces(worker: Worker) 
 
 def test_a_job_that_another_worker_is_running_is_waited_for(worker: Worker) -> None:
     (worker.folder / LOCKS).mkdir()
-    code = "import sys, time, filelock\nwith filelock.FileLock(sys.argv[1]): print(flush=True); time.sleep(1)"
-    other = subprocess.Popen([sys.executable, "-c", code, worker.folder / LOCKS / "job"], stdout=subprocess.PIPE)
+    code = "import sys, time, filelock, pathlib\nwith filelock.FileLock(sys.argv[1]): print(flush=True); time.sleep(1)"
+    code += "; pathlib.Path(sys.argv[2]).touch()"
+    command = [sys.executable, "-c", code, worker.folder / LOCKS / "job", ended := worker.folder / "ended"]
+    other = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert other.stdout is not None and other.stdout.readline()
-    begun = time.time()
-    assert worker.run("done") == 0.75 and time.time() - begun > 0.8
+    assert worker.run("done") == 0.75 and ended.exists()
     other.communicate()
 
 
