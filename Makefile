@@ -8,7 +8,7 @@ train: setup
 	$(BIN)/python train.py model=transformer
 
 test: setup
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 check: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

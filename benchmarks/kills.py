@@ -74,6 +74,7 @@ def draw(chance: random.Random) -> tuple[str, ...]:
 def train(options: Sequence[str], folder: str) -> None:
     """What `python train.py` does, in a process group of its own, with the examples of each batch noted beside it."""
     os.setsid()
+    multiprocessing.set_start_method("fork", force=True)  # of data workers, as where nothing was preloaded
     with Path(f"{folder}.log").open("a") as log:
         for stream in (1, 2):
             os.dup2(log.fileno(), stream)

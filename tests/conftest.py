@@ -7,20 +7,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hydra import compose, initialize_config_dir
+from hydra._internal.hydra import Hydra
 
 ROOT = Path(__file__).parents[1]
 os.environ["SEQARENA_ROOT"] = str(ROOT)
 os.environ.setdefault("WANDB_SILENT", "true")
 os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE"  # no bf16 by itself, so tests compare in fp32 on every processor
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the processes that tests start, the first alone compiles our code
 
 Verb = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Verb:
-    """`verb("train", "model=lstm")` gives exit code, standard output and standard error."""
+    """`verb("train", "model=lstm")` gives exit code, standard output and standard error.
+
+    Hydra would compose the config twice, the first time to look for a mode: none of ours has one (test_config.py).
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Hydra, "get_mode", lambda *_, **__: None)
 
     def call(name: str, *arguments: str) -> tuple[int, str, str]:
         for left in ("SEQARENA_TEXT", "SEQARENA_RUNS"):  # what predict.py and compare.py leave behind in this process
@@ -39,6 +46,19 @@ def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 SMALL = ("trainer=debug", "logger=none", "cache=cache", "model.dim=24")
 """Options that cut a training run down to seconds."""
+
+
+def finished_run(home: Path, *options: str) -> Path:
+    """The folder of a small run, trained in this process: for a fixture of a whole file, not to be changed."""
+    from seqarena.training import train
+
+    overrides = [*SMALL, *options, f"cache={home / 'cache'}"]
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("train", overrides)
+    (home / "run").mkdir()
+    train(config, home / "run", overrides)
+    return home / "run"
+
 
 AGREEMENT = ("data.reader.train=40", "data.reader.val=12", "data.reader.test=12", "data.reader.distances=[4]")
 NUMBERS = ("data.reader.train=40", "data.reader.val=12", "data.reader.test=12", "data.tokenizer.vocabulary=120")

@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import AGREEMENT, SMALL, Verb
-from hydra import compose, initialize_config_dir
+from conftest import AGREEMENT, SMALL, Verb, finished_run
 
 from seqarena.record import FILE, Record
 
@@ -310,20 +309,7 @@ CASES = [*OPTIONS, *CHECKPOINTS, *TOKENIZERS, *RECORDS, *FOLDERS, *PIPES]
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small classifier; not to be changed."""
-    return trained(tmp_path_factory.mktemp("finished"))
-
-
-def trained(home: Path) -> Path:
-    from conftest import ROOT
-
-    from seqarena.training import train
-
-    options = [*SMALL, *AGREEMENT, "model=textcnn", f"cache={home / 'cache'}"]
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("train", options)
-    (home / "run").mkdir()
-    train(config, home / "run", options)
-    return home / "run"
+    return finished_run(tmp_path_factory.mktemp("finished"), *AGREEMENT, "model=textcnn")
 
 
 OURS = ("new", "cache")

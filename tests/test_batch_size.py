@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from composing import composed
 from conftest import AGREEMENT, SMALL, Verb
 from omegaconf import DictConfig
-from test_limits import composed
 
 from seqarena.budget import batch
 from seqarena.budget.batch import accumulated, fitted, rounded

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 import torch
+from composing import composed
 from conftest import AGREEMENT, SMALL, Verb
 from omegaconf import DictConfig
-from test_config import composed, names, vocabulary
+from test_config import names, vocabulary
 
 from seqarena.budget import width
 from seqarena.budget.account import settled, told
@@ -284,7 +285,7 @@ def test_a_run_by_time_stops_and_is_tested(verb: Verb) -> None:
     assert code == 0 and "0.01 minutes of training" in out, err
     record = json.loads(Path("run/record.json").read_text())
     assert record["budget"]["steps"] == record["cost"]["steps"] > 0 and "test/loss" in record["metrics"]
-    assert 0.6 <= record["cost"]["train_seconds"] < 5
+    assert 0.6 <= record["cost"]["train_seconds"] < 30
     assert record["cost"]["train_seconds"] == pytest.approx(60 * record["budget"]["reached"])
 
 

@@ -3,8 +3,8 @@
 import re
 
 import pytest
+from composing import composed
 from omegaconf import OmegaConf
-from test_limits import composed
 
 from seqarena.building import build, filled
 from seqarena.errors import InputError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb
+from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb, finished_run
 
 
 def trained(verb: Verb, *arguments: str) -> Path:
@@ -22,19 +22,13 @@ def trained(verb: Verb, *arguments: str) -> Path:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small classifier; not to be changed."""
-    return once(tmp_path_factory.mktemp("finished"), "model=textcnn", *AGREEMENT)
+    return finished_run(tmp_path_factory.mktemp("finished"), "model=textcnn", *AGREEMENT)
 
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small translator; not to be changed."""
-    return once(tmp_path_factory.mktemp("translator"), "model=textcnn", "data=numbers", *NUMBERS)
-
-
-def once(folder: Path, *options: str) -> Path:
-    command = [sys.executable, ROOT / "train.py", *SMALL, *options, f"hydra.run.dir={folder / 'run'}"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    return folder / "run"
+    return finished_run(tmp_path_factory.mktemp("translator"), "model=textcnn", "data=numbers", *NUMBERS)
 
 
 def bad(verb: Verb, *arguments: str) -> str:

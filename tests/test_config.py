@@ -1,9 +1,13 @@
 """Every YAML composes and builds; nothing in conf/ is on paper only."""
 
+import json
 import os
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from composing import composed
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
@@ -23,11 +27,7 @@ def names(group: str) -> list[str]:
     return sorted(path.stem for path in (ROOT / "conf" / group).glob("*.yaml"))
 
 
-def composed(*overrides: str, config: str = "train") -> DictConfig:
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        return compose(config, list(overrides))
-
-
+@cache
 def vocabulary() -> Vocabulary:
     options = TokenizerOptions("word", 100, 1, False, True)
     tokenizer = train(options, ["a b c d e f g"])
@@ -50,12 +50,52 @@ def test_every_option_of_every_group_composes_and_builds(group: str, name: str) 
     assert plain(config)["seed"] == 1
 
 
+@cache
+def plainly(*overrides: str) -> dict[str, Any]:
+    """A config with its interpolations as they are written; not to be changed."""
+    return OmegaConf.to_container(filled(composed(*overrides)))  # type: ignore[return-value]
+
+
+def paired(model: str, data: str) -> dict[str, Any]:
+    """What Hydra composes of the two: the dataset's config, with this model's node in the place of the default's."""
+    return plainly(f"data={data}") | {"model": plainly(f"model={model}")["model"]}
+
+
+@cache
+def task_of(parts: str) -> str:
+    """The name of the task that is built of these parts of a config, as JSON: many datasets have the same."""
+    return type(build_task(OmegaConf.create(json.loads(parts)), vocabulary())).__name__.lower()
+
+
 @pytest.mark.parametrize("data", names("data"))
 @pytest.mark.parametrize("model", names("model"))
 def test_every_model_goes_with_every_dataset(model: str, data: str) -> None:
-    config = filled(composed(f"model={model}", f"data={data}"))
-    task = build_task(config, vocabulary())
-    assert type(task).__name__.lower() == config.task.name
+    whole = paired(model, data)
+    parts = {part: whole[part] for part in ("model", "task", "optim", "schedule", "trainer")}
+    data_read = {"target": whole["data"].get("target"), "tokenizer": {"joint": whole["data"]["tokenizer"].get("joint")}}
+    assert task_of(json.dumps(parts | {"data": data_read})) == whole["task"]["name"]
+
+
+@pytest.mark.parametrize("number,model", enumerate(names("model")))
+def test_a_pair_is_what_hydra_itself_composes(number: int, model: str) -> None:
+    data = names("data")[number * 4 % len(names("data"))]
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        whole = compose("train", [f"model={model}", f"data={data}", "seed=3", "model.dim=96"])
+    ours = composed(f"model={model}", "seed=3", f"data={data}", "model.dim=96")
+    assert OmegaConf.to_container(whole) == OmegaConf.to_container(ours)
+    assert paired(model, data) == plainly(f"model={model}", f"data={data}")
+
+
+@pytest.mark.parametrize("data", names("data"))
+def test_a_dataset_changes_no_model(data: str) -> None:
+    assert plainly(f"data={data}")["model"] == plainly()["model"]
+
+
+def test_no_config_chooses_a_mode() -> None:
+    """By which Hydra would take a run for a multirun; conftest.py counts on it."""
+    for name in ("train", "evaluate", "predict", "compare"):
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            assert compose(name, return_hydra_config=True).hydra.mode is None
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "conf" / "tuned").glob("*.yaml")), ids=lambda path: path.stem)

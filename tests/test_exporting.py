@@ -9,9 +9,9 @@ import ctranslate2
 import numpy as np
 import pytest
 import torch
+from composing import composed
 from conftest import NUMBERS, SMALL, Verb
 from ctranslate2.specs.transformer_spec import TransformerSpec
-from test_limits import composed
 
 from seqarena.data.batch import BEGIN, END, PAD, TranslationBatch
 from seqarena.data.examples import padded, translation_batch

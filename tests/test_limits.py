@@ -3,18 +3,12 @@
 import re
 
 import pytest
-from conftest import ROOT
-from hydra import compose, initialize_config_dir
+from composing import composed
 from omegaconf import OmegaConf
 
 from seqarena.errors import InputError
 from seqarena.limits import LIMITS, check_limits, plain
 from seqarena.preflight import check_config
-
-
-def composed(*overrides: str):
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        return compose("train", list(overrides))
 
 
 @pytest.fixture(scope="module")

@@ -95,11 +95,6 @@ def test_a_failure_of_wandb_is_said_once_and_stops_nothing(
     assert caplog.text.count("on fire") == 1 and len(read(tmp_path)) == 3
 
 
-def test_wandb_is_imported_only_when_used() -> None:
-    told = "import sys, seqarena.training; assert 'wandb' not in sys.modules"
-    subprocess.run([sys.executable, "-c", told], check=True)
-
-
 def test_samples_are_spread_over_the_split_and_leave_lists_out() -> None:
     table = pa.table({"id": range(100), "text": ["x"] * 100, "bleu_statistics": [[1, 2]] * 100})
     found = Evaluation("test", {}, {}, table)

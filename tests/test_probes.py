@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from composing import composed
 from conftest import AGREEMENT, NUMBERS, SMALL, Verb
-from test_config import composed
 from torch import Tensor, nn
 
 from seqarena.callbacks.history import read

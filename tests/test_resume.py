@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -221,27 +220,36 @@ def test_what_slurm_is_asked_and_what_if_it_refuses(
     assert "scontrol requeue" in caplog.text and "goes on from the checkpoint" in caplog.text
 
 
+KILLED = """
+import os, runpy, sys
+import lightning as L
+
+step, left = L.LightningModule.optimizer_step, [int(sys.argv.pop(1))]
+
+def counted(self, *arguments, **named):
+    step(self, *arguments, **named)
+    left[0] -= 1
+    if not left[0]:
+        assert "wandb" not in sys.modules, "which is imported only when it is used"
+        os.kill(os.getpid(), 9)
+
+L.LightningModule.optimizer_step = counted
+sys.argv.pop(0)
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Trains as train.py does and kills itself after so many steps."""
+
+
 @pytest.mark.slow
-def test_a_killed_process_is_followed_by_one_that_finishes_its_run(tmp_path: Path) -> None:
+def test_a_killed_process_is_followed_by_one_that_finishes_its_run(verb: Verb) -> None:
     options = [*SMALL, *AGREEMENT, "model=transformer", "trainer.validate_every=3"]
-    code = (
-        "import os, sys, runpy, lightning as L\n"
-        "step, left = L.LightningModule.optimizer_step, [int(os.environ['KILL_AT'])]\n"
-        "def counted(self, *a, **k):\n"
-        "    step(self, *a, **k); left[0] -= 1\n"
-        "    if not left[0]: os.kill(os.getpid(), 9)\n"
-        "L.LightningModule.optimizer_step = counted\n"
-        "sys.argv = [sys.argv[1], *sys.argv[2:]]; runpy.run_path(sys.argv[0], run_name='__main__')\n"
-    )
-
-    def run(folder: str, kill_at: int) -> int:
-        command = [sys.executable, "-c", code, str(ROOT / "train.py"), *options, f"hydra.run.dir={folder}"]
-        environment = {**os.environ, "KILL_AT": str(kill_at)}
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False).returncode
-
-    assert run("whole", -1) == 0
-    assert run("broken", 16) == -signal.SIGKILL and Record.read(tmp_path / "broken").status == "running"
-    assert run("broken", 11) == -signal.SIGKILL and run("broken", -1) == 0
-    same(str(tmp_path / "whole"), str(tmp_path / "broken"))
-    assert len(Record.read(tmp_path / "broken").resumed) == 2
-    shutil.rmtree(tmp_path / "whole")
+    for steps in (16, 11):
+        command = [sys.executable, "-c", KILLED, str(steps), str(ROOT / "train.py"), *options, "hydra.run.dir=broken"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert Record.read(Path("broken")).status == "running"
+    for folder in ("broken", "whole"):
+        code, _, err = verb("train", *options, f"hydra.run.dir={folder}")
+        assert code == 0, err
+    same("whole", "broken")
+    assert len(Record.read(Path("broken")).resumed) == 2

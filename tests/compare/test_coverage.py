@@ -13,7 +13,7 @@ from seqarena.compare.decisions import Manner, Side, decide
 from seqarena.compare.statistics import Estimate, Group, accuracy, contrast, t_quantile
 from seqarena.compare.trends import trend
 
-TABLES = 2000
+TABLES = 1000
 CELLS = [(seeds, sd) for seeds in (3, 5, 10) for sd in (0, 1, 2)]
 
 Half = Callable[[Estimate, list[Group]], float]
@@ -72,14 +72,14 @@ def test_coverage_over_seeds_and_examples_and_that_other_methods_are_rejected(me
 @pytest.mark.slow
 def test_no_more_false_decisions_than_claimed_among_five_equal_architectures() -> None:
     drawer, wrong = Drawer(3), 0
-    for _ in range(1500):
+    for _ in range(TABLES):
         table = drawer.table(500, 5, [1] * 5, [0.85] * 5)
         sides = [
             Side(str(k), accuracy(x, np.arange(500)), tuple(range(5)), tuple(range(5))) for k, x in enumerate(table)
         ]
         found = decide(list(combinations(sides, 2)), Manner())
         wrong += any(one.word in ("better", "worse") for one in found)
-    assert wrong / 1500 < 0.065
+    assert wrong / TABLES < 0.065
 
 
 @pytest.mark.slow

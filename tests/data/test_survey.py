@@ -1,10 +1,10 @@
 """What leaves training is counted by reason; the survey's numbers against counts by hand; processes give the same."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from dying import die
 from test_preparation import PAIRS, TEXTS, opened, texts, three
 
 from seqarena.data.buckets import check_buckets
@@ -91,13 +91,9 @@ def test_several_processes_write_what_one_writes(tmp_path: Path, monkeypatch: py
 
 def test_a_killed_process_is_explained_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seqarena.data.gathering.CHUNK", 3)
-    monkeypatch.setattr("seqarena.data.encoding._start", _die)
+    monkeypatch.setattr("seqarena.data.encoding._start", die)
     rows = [{"source": f"a{n} b", "target": f"c{n}"} for n in range(200)]
     data = DataModule(three(rows), PAIRS, BatchOptions(100, None, 0, 1), {}, tmp_path, processes=2)
     with pytest.raises(InputError, match="was killed"):
         data.prepare_data()
     assert [path.name for path in tmp_path.iterdir()] == [".locks"]
-
-
-def _die(*arguments: str) -> None:
-    os._exit(9)

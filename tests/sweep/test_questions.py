@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from composing import composed
 from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -74,24 +75,9 @@ def rule(kind: str, **parts: Any) -> list[dict[str, Any]]:
 
 
 @cache
-def composed(groups: tuple[str, ...]) -> DictConfig:
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        return compose("train", list(groups))
-
-
-@cache
 def vocabulary() -> Vocabulary:
     tokenizer = train(TokenizerOptions("word", 100, 1, False, True), ["a b c d e f g"])
     return Vocabulary(tokenizer, tokenizer, ["x", "y"])
-
-
-def configured(overrides: list[str]) -> DictConfig:
-    """As Hydra composes it, which is slow: once for each choice of groups, then value by value as Hydra sets them."""
-    groups = [one for one in overrides if (ROOT / "conf" / one.partition("=")[0]).is_dir()]
-    config = copy.deepcopy(composed(tuple(groups)))
-    for one in parser.parse_overrides([one for one in overrides if one not in groups]):
-        OmegaConf.update(config, one.key_or_group, one.value(), merge=True, force_add=one.is_force_add())
-    return config
 
 
 BUILT = set[str]()
@@ -111,7 +97,7 @@ def test_every_grid_point_composes_and_builds(name: str, scale: str) -> None:
     first = [one for one in question.points() if f"seed={question.grid['seed'][0]}" in one]
     assert len(first) * len(question.grid["seed"]) == question.jobs
     for overrides in first:
-        config = configured(overrides)
+        config = composed(*overrides)
         check_config(config)
         check_node(config.data.reader)
         build(json.dumps([plain(config)[part] for part in ("model", "task", "optim")]), config)
@@ -135,7 +121,7 @@ def test_one_grid_point_as_hydra_itself_composes_it() -> None:
     question = read(ROOT, "throughput_length", "small")
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         config = compose("train", question.points()[-1])
-    ours = configured(question.points()[-1])
+    ours = composed(*question.points()[-1])
     assert OmegaConf.to_container(config.data) == OmegaConf.to_container(ours.data)
     assert OmegaConf.to_container(config.model) == OmegaConf.to_container(ours.model)
 

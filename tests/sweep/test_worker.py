@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -109,14 +108,20 @@ def test_a_worker_retries_on_request_and_keeps_what_it_replaces(worker: Worker) 
     assert sorted(path.name for path in (worker.folder / "superseded").iterdir()) == ["job-1", "job-2"]
 
 
-def test_a_job_that_another_worker_is_running_is_waited_for(worker: Worker) -> None:
+def test_a_job_that_another_worker_is_running_is_waited_for(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import sys, time, filelock\n"
+        "with filelock.FileLock(sys.argv[1]), open(sys.argv[2], 'a') as started:\n"
+        "    print(flush=True), sys.stdin.read(), time.sleep(0.5), started.write('ended ')\n"
+    )
     (worker.folder / LOCKS).mkdir()
-    code = "import sys, time, filelock\nwith filelock.FileLock(sys.argv[1]): print(flush=True); time.sleep(1)"
-    other = subprocess.Popen([sys.executable, "-c", code, worker.folder / LOCKS / "job"], stdout=subprocess.PIPE)
-    assert other.stdout is not None and other.stdout.readline()
-    begun = time.time()
-    assert worker.run("done") == 0.75 and time.time() - begun > 0.8
-    other.communicate()
+    command = [sys.executable, "-c", code, worker.folder / LOCKS / "job", worker.folder / "started.txt"]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdin is not None and other.stdout is not None and other.stdout.readline()
+    told, end = list[str](), other.stdin.close
+    monkeypatch.setattr("seqarena.sweep.worker._say", lambda line: (told.append(line), end()))
+    assert worker.run("done") == 0.75 and worker.started() == ["ended", "done"]
+    assert told == ["job is being run by another worker: waiting for it"] and other.wait() == 0
 
 
 # What the command itself does before and after
