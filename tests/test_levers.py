@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from composing import composed
 from conftest import AGREEMENT, SMALL, Verb
-from test_limits import composed
 
 from seqarena import compilation, device
 from seqarena.compilation import compile_loss
