@@ -18,7 +18,17 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from seqarena.compare import data_view, findings, overview, plot_view, reach_view, rows, verdict_view, views
+from seqarena.compare import (
+    data_view,
+    factor_view,
+    findings,
+    overview,
+    plot_view,
+    reach_view,
+    rows,
+    verdict_view,
+    views,
+)
 from seqarena.compare.comparison import Advice, Block, Comparison
 from seqarena.compare.disagreement import examples
 from seqarena.compare.files import replace
@@ -26,7 +36,7 @@ from seqarena.compare.wording import num, short, visible
 
 FILE = "index.html"
 PLOTLY = "plotly.min.js"
-SCRIPTS = ("text", "plots", "choose", "strata", "curves", "reach", "board", "examples", "controls")
+SCRIPTS = ("text", "plots", "choose", "factor", "strata", "curves", "reach", "board", "examples", "controls")
 """Parts of the page's script, in the order in which they are joined."""
 FONTS = ("sans", "serif")
 EXAMPLES = 2_000_000
@@ -65,6 +75,7 @@ def page_data(comparison: Comparison, folder: Path) -> dict[str, Any]:
         "advice": [{"text": one.text, "limits": _limits(one)} for one in comparison.advice],
         "failures": [_failure(run, folder) for run in comparison.failures],
         "blocks": blocks,
+        "scaling": factor_view.scaling(comparison),
         "costs": {name: one | {"more": name in views.MORE} for name, one in views.COSTS.items()},
     }
 

@@ -3,7 +3,7 @@ const axes = () => Object.keys(B().strata);
 const costs = () => $$('input[name="cost"]').map((r) => r.value);
 const save = () => {                                         // the address holds the view, so that it can be sent
   const q = new URLSearchParams({ block: state.block, by: state.scale, clock: state.clock, baseline: state.baseline });
-  for (const k of ["cost", "axis", "curve"]) if (state[k]) q.set(k, state[k]);
+  for (const k of ["cost", "axis", "curve", "factor"]) if (state[k]) q.set(k, state[k]);
   if (state.off.size) q.set("hide", [...state.off].join("."));
   try { history.replaceState(null, "", `#${q}`); } catch { /* some viewers forbid it */ }
 };
@@ -13,6 +13,7 @@ const load = () => {
   take("cost", costs(), (v) => { state.cost = v; });
   take("axis", axes(), (v) => { state.axis = v; });
   take("curve", Object.keys(B().reach), (v) => { state.curve = v; });
+  take("factor", Object.keys(D.scaling.factors), (v) => { state.factor = v; });
   take("by", ["score", "kept"], (v) => { state.scale = v; });
   take("clock", ["steps", "tokens", "seconds"], (v) => { state.clock = v; });
   take("baseline", keys(), (v) => { state.baseline = v; });
@@ -27,6 +28,8 @@ const showBlock = () => {
   $$("[data-block]").forEach((n) => { n.hidden = n.dataset.block !== String(state.block); });
   $$("[data-tab]").forEach((b) => { const on = b.dataset.tab === String(state.block); b.setAttribute("aria-selected", String(on)); b.tabIndex = on ? 0 : -1; });
   if (!keys().includes(state.baseline)) state.baseline = B().rows[0].model;
+  state.factor ??= Object.keys(D.scaling.factors)[0] ?? null;
+  fill($("#factor-name"), Object.keys(D.scaling.factors).map((f) => [f, factorWords(f)]), state.factor);
   if (!axes().includes(state.axis)) state.axis = axes()[0] ?? null;
   const reach = Object.keys(B().reach);
   if (!reach.includes(state.curve)) state.curve = reach[0] ?? null;
@@ -79,6 +82,7 @@ for (const [group, draw] of [["cost", drawChoose], ["scale", drawStrata], ["cloc
   $$(`input[name="${group}"]`).forEach((r) => r.addEventListener("change", () => { state[group] = r.value; draw(); save(); }));
 }
 $("#curve")?.addEventListener("change", (e) => { state.curve = e.target.value; drawReach(); save(); });
+$("#factor-name")?.addEventListener("change", (e) => { state.factor = e.target.value; drawFactor(); save(); });
 $("#axis")?.addEventListener("change", (e) => { state.axis = e.target.value; drawStrata(); save(); });
 
 const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;

@@ -7,7 +7,7 @@ const readColors = () => {                                   // once per theme, 
   const token = (t) => css(`var(--${t})`);
   C = { ink: token("ink"), ink2: token("ink-2"), ink3: token("ink-3"), grid: token("grid"), line: token("line-2"),
     bg: token("bg"), surface: token("surface"),
-    model: Object.fromEntries(Object.entries(B().models).map(([k, m]) => [k, css(`light-dark(${m.light},${m.dark})`)])) };
+    model: Object.fromEntries(Object.entries({ ...D.scaling.models, ...B().models }).map(([k, m]) => [k, css(`light-dark(${m.light},${m.dark})`)])) };
 };
 const alpha = (rgb, a) => rgb.replace(/^rgb\((.+)\)$/, (_, c) => `rgba(${c}, ${a})`);
 
@@ -43,9 +43,9 @@ const saveImage = (id) => {                                  // the image carrie
 const FONT = '"Seqarena Sans", Inter, system-ui, "Segoe UI", Roboto, Arial, sans-serif';
 const DASH = { dot: "dot", dash: "6px,3px", longdash: "10px,4px", dashdot: "8px,3px,2px,3px", longdashdot: "11px,3px,2px,3px", solid: "solid" };
 const narrow = (id) => figures[id].canvas.clientWidth < 560;
-const edge = () => Math.min(190, Math.max(...keys().map((m) => tag(m).length)) * 7.3 + 26);
-const lineOf = (m, width = 2.4) => ({ color: C.model[m], width, dash: DASH[B().models[m].dash] });
-const markOf = (m, size = 7) => ({ size, symbol: B().models[m].symbol, color: C.model[m], line: { width: 1, color: C.bg } });
+const edge = (models = keys()) => Math.min(190, Math.max(...models.map((m) => tag(m).length)) * 7.3 + 26);
+const lineOf = (m, width = 2.4) => ({ color: C.model[m], width, dash: DASH[look(m).dash] });
+const markOf = (m, size = 7) => ({ size, symbol: look(m).symbol, color: C.model[m], line: { width: 1, color: C.bg } });
 const titled = (text, standoff = 10) => ({ text, font: { size: 12.5, color: C.ink2 }, standoff });
 const axis = (extra) => ({ gridcolor: C.grid, linecolor: C.line, zeroline: false, tickfont: { size: 12, color: C.ink2 }, ticks: "",
   automargin: false, fixedrange: true, spikecolor: C.ink3, spikethickness: 1, spikedash: "3px,3px", ...extra });
@@ -115,5 +115,5 @@ const bandOf = (x, series, color) => {                       // the polygon betw
   return { x: [...at, ...[...at].reverse()], y: [...known.map((r) => r[2]), ...known.map((r) => r[1]).reverse()], fill: "toself",
     fillcolor: alpha(color, 0.11), line: { width: 0 }, mode: "lines", hoverinfo: "skip" };
 };
-const drawOne = (id) => ({ choose: drawChoose, strata: drawStrata, curves: drawCurves, reach: drawReach })[id]();
+const drawOne = (id) => ({ choose: drawChoose, factor: drawFactor, strata: drawStrata, curves: drawCurves, reach: drawReach })[id]();
 const drawAll = () => Object.keys(figures).forEach((id) => drawOne(id));

@@ -19,7 +19,7 @@ const readable = (tree) => {                                 // all texts but th
 const D = readable(JSON.parse(document.getElementById("records").textContent));
 const $ = (s, r = document) => r.querySelector(s), $$ = (s, r = document) => [...r.querySelectorAll(s)];
 const state = {
-  block: 0, cost: null, scale: "score", clock: "steps", axis: null, curve: null, off: new Set(), baseline: null, sort: ["mean", -1],
+  block: 0, cost: null, scale: "score", clock: "steps", axis: null, curve: null, factor: null, off: new Set(), baseline: null, sort: ["mean", -1],
   page: 0, limits: {},
 };
 const B = () => D.blocks[state.block];
@@ -54,7 +54,8 @@ const brief = (v) => {                                       // three significan
   return num(v, a >= 100 || Number.isInteger(a) ? 0 : a >= 1 ? 1 : 2);
 };
 const tidy = (v) => (v >= 1e4 ? brief(v) : String(+v.toPrecision(3)));
-const name = (m) => B().models[m].name;
+const look = (m) => B().models[m] ?? D.scaling.models[m];      // a group of the block, or a line over an option
+const name = (m) => look(m).name;
 const LABEL = 24;
 const tag = (m) => {                                         // of a long name the values alone, then its ends: they tell settings apart
   const n = name(m).length > LABEL ? name(m).replace(/(^| )[\w.]+=/g, "$1") : name(m);
@@ -84,4 +85,4 @@ const icon = (id) => {
   return node;
 };
 const chips = () => $$(`.models[data-block="${state.block}"] .chip`);
-const swatch = (m) => $(".swatch", chips().find((c) => c.dataset.model === m)).cloneNode(true);
+const swatch = (m) => $(".swatch", chips().find((c) => c.dataset.model === m) ?? $(`#lines [data-model="${m}"]`)).cloneNode(true);
