@@ -41,7 +41,17 @@ DELAYS: Asked = [
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [("16", 16), ("[16]", 16), ("2e-3", 0.002), ("[16,64]", None), ("dot", None), ("nan", None)]
+    ("value", "said"),
+    [
+        ("16", 16),
+        ("[16]", 16),
+        ("2e-3", 0.002),
+        ("[512, 512]", 512),
+        ("[16,64]", None),
+        ("[]", None),
+        ("dot", None),
+        ("nan", None),
+    ],
 )
 def test_a_number_is_one_alone(value: str, said: float | None) -> None:
     assert number(value) == said

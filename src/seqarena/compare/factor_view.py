@@ -20,12 +20,12 @@ Key = tuple[tuple[str, str], ...]
 
 
 def number(value: str) -> float | None:
-    """The number that an option was given, also as the only one in a list."""
+    """The number that an option was given, also in a list of nothing else, such as a range from it to itself."""
     try:
-        found = float(value.removeprefix("[").removesuffix("]"))
+        numbers = {float(part) for part in value.removeprefix("[").removesuffix("]").split(",")}
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return numbers.pop() if len(numbers) == 1 and math.isfinite(*numbers) else None
 
 
 def scaling(comparison: Comparison) -> dict[str, Any]:

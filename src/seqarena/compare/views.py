@@ -49,6 +49,10 @@ METRICS = {
     "tokens_per_s": "Tokens per second",
     "mfu": "Model FLOPs utilization",
     "train_seconds": "Training time, s",
+    "training_mib": "Training memory, MiB",
+    "peak_mib": "Peak memory, MiB",
+    "decode_tokens_per_s": "Decoded tokens per second",
+    "latency_ms": "Latency, ms",
 }
 FLIPPED = {"better": "worse", "worse": "better"}
 
