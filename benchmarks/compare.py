@@ -42,8 +42,9 @@ def main(runs: int, examples: int) -> None:
         decided = time.perf_counter()
         tables.write(found, Path(made) / "out")
         written = time.perf_counter()
-    print(f"{runs} runs of {GROUPS} groups, {examples} examples, {len(found.blocks[0].pairs)} pairs")
-    print(f"records {read - begun:.2f} s, comparison {decided - read:.2f} s, tables {written - decided:.2f} s")
+    print("| runs | examples | pairs | reading, s | deciding, s | writing, s |\n|---|---|---|---|---|---|")
+    seconds = " | ".join(f"{one:.2f}" for one in (read - begun, decided - read, written - decided))
+    print(f"| {runs:,} | {examples:,} | {len(found.blocks[0].pairs)} | {seconds} |")
 
 
 if __name__ == "__main__":

@@ -10,21 +10,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
-from pathlib import Path
 
 import torch
-from hydra import compose, initialize_config_dir
+from marian import marian
 from omegaconf import DictConfig
 from torch import Tensor, nn
-from works import STEPS, WARM, works
+from works import STEPS, WARM, composed, works
 
 from seqarena.callbacks.peak import dtype
 from seqarena.data.batch import Batch, ClassificationBatch
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.device import prepare_cpu
 from seqarena.runs import build_data, build_task
-
-ROOT = Path(__file__).resolve().parents[1]
 
 Loss = Callable[[Batch], Tensor]
 """The mean loss of a batch."""
@@ -50,17 +47,7 @@ def tight(work: str, config: DictConfig, vocabulary: Vocabulary) -> tuple[nn.Mod
 
 def huggingface(work: str, config: DictConfig, vocabulary: Vocabulary) -> tuple[nn.Module, Loss]:
     """Marian of the size of `transformer-translation`, with its own loss (without label smoothing)."""
-    from transformers import MarianConfig, MarianMTModel
-
-    size = {f"{half}_{name}": value for half in ("encoder", "decoder") for name, value in
-            (("layers", 3), ("attention_heads", 4), ("ffn_dim", 1024))}  # fmt: skip
-    marks = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}
-    model = MarianMTModel(
-        MarianConfig(
-            vocab_size=len(vocabulary.source), d_model=256, dropout=0.1, attention_dropout=0.1, activation_dropout=0.1,
-            activation_function="relu", scale_embedding=True, forced_eos_token_id=None, **size, **marks,
-        )
-    ).train()  # fmt: skip
+    model = marian(len(vocabulary.source)).train()
 
     def loss(batch: Batch) -> Tensor:
         return model(
@@ -103,8 +90,7 @@ def speed(batches: Iterator[Batch], update: Callable[[Batch], None]) -> dict[str
 
 def main(side: str, work: str, options: list[str]) -> None:
     """Train for STEPS steps."""
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("train", options)
+    config = composed(options)
     prepare_cpu(allocator=side != "huggingface")
     data = build_data(config)
     data.prepare_data()

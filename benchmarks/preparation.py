@@ -1,8 +1,8 @@
 """How long data takes to prepare, how much memory that needs, and how fast the second start is.
 
-    python benchmarks/preparation.py                      # 4.5 million synthetic pairs, as many as WMT14 en-de has
-    python benchmarks/preparation.py 100000               # fewer
-    python benchmarks/preparation.py <folder> en de       # your own line-aligned files
+    python benchmarks/preparation.py                         # 4.5 million synthetic pairs, as many as WMT14 en-de has
+    python benchmarks/preparation.py 100000                  # fewer
+    python benchmarks/preparation.py --translation <folder>  # Multi30k
 
 Each stage runs in a fresh process, so that its peak memory is its own.
 """
@@ -25,6 +25,7 @@ from threading import Thread
 
 ROOT = Path(__file__).parents[1]
 os.environ["SEQARENA_ROOT"] = str(ROOT)
+MEASURES = ("prepared_s", "first_batch_s", "peak_mib", "peak_of_a_worker_mib")
 
 
 def write_pairs(folder: Path, pairs: int) -> None:
@@ -54,7 +55,7 @@ def watch_workers(peaks: list[int]) -> None:
         time.sleep(0.1)
 
 
-def start(folder: str, source: str, target: str, cache: str, processes: int) -> None:
+def start(data: str, folder: str, cache: str, processes: int) -> None:
     """One start up to the first batch, in this process; prints its seconds and its peak memory."""
     from hydra import compose, initialize_config_dir
 
@@ -63,20 +64,19 @@ def start(folder: str, source: str, target: str, cache: str, processes: int) -> 
     begun, workers = time.perf_counter(), [0]
     Thread(target=watch_workers, args=(workers,), daemon=True).start()
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        options = [f"data.path={folder}", f"data.source={source}", f"data.target={target}", f"cache={cache}"]
-        data = build_data(compose("train", ["data=parallel_text", *options]))
-    data._processes = processes
-    data.prepare_data()
+        options = [f"data.path={folder}", "data.source=en", "data.target=de", f"cache={cache}"]
+        module = build_data(compose("train", [f"data={data}", *options]))
+    module._processes = processes
+    module.prepare_data()
     prepared = time.perf_counter()
-    data.setup()
-    batch = next(iter(data.train_dataloader()))
+    module.setup()
+    next(iter(module.train_dataloader()))
     told = {
         "prepared_s": round(prepared - begun, 2),
         "first_batch_s": round(time.perf_counter() - begun, 2),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "peak_of_a_worker_mib": workers[0],
-        "batch": list(batch.source_BS.shape),
-        "kept": data.report["ledger"]["train"]["kept"],
+        "kept": module.report["ledger"]["train"]["kept"],
     }
     print(json.dumps(told))
 
@@ -90,26 +90,29 @@ def measured(*arguments: str) -> dict[str, float]:
 def main() -> None:
     """Write pairs or take those of a folder; start twice; show both."""
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reader.add_argument("what", nargs="?", default="4500000")
-    reader.add_argument("languages", nargs="*", default=["en", "de"])
+    reader.add_argument("pairs", nargs="?", type=int, default=4_500_000)
+    reader.add_argument("--translation", type=Path)
     reader.add_argument("--processes", default=str(len(os.sched_getaffinity(0))))
     asked = reader.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "pairs" if asked.what.isdigit() else Path(asked.what).absolute()
-        if asked.what.isdigit():
+        folder = asked.translation.absolute() if asked.translation else Path(place) / "pairs"
+        if not asked.translation:
             folder.mkdir()
-            write_pairs(folder, int(asked.what))
-        for name in ("first start", "second start"):
-            found = measured(str(folder), *asked.languages, str(Path(place) / "cache"), asked.processes)
-            print(f"{name}: {json.dumps(found)}")
-        size = sum(file.stat().st_size for file in (Path(place) / "cache").rglob("*") if file.is_file())
-        print(f"cache: {size / 2**20:,.0f} MiB")
+            write_pairs(folder, asked.pairs)
+        print("| start | pairs kept | prepared, s | first batch, s | peak, MiB | of a worker, MiB | cache, MiB |")
+        print("|---|---|---|---|---|---|---|")
+        for name in ("first", "second"):
+            data = "multi30k" if asked.translation else "parallel_text"
+            found = measured(data, str(folder), str(Path(place) / "cache"), asked.processes)
+            size = sum(file.stat().st_size for file in (Path(place) / "cache").rglob("*") if file.is_file())
+            numbers = (f"{found[key]:,}" for key in ("kept", *MEASURES))
+            print(f"| {name} | {' | '.join(numbers)} | {size / 2**20:,.0f} |", flush=True)
         shutil.rmtree(Path(place) / "cache")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--start"]:
-        folder, source, target, cache, processes = sys.argv[2:]
-        start(folder, source, target, cache, int(processes))
+        *places, processes = sys.argv[2:]
+        start(*places, int(processes))
     else:
         main()

@@ -41,12 +41,13 @@ def first_step() -> float:
 def main() -> None:
     """Print the table."""
     whole("--help"), first_step()  # files and caches are warm from here on
+    print("| command | seconds |\n|---|---|")
     for name, measure in (
-        ("--help", lambda: whole("--help")),
-        ("--cfg job", lambda: whole("--cfg", "job")),
+        ("`train.py --help`", lambda: whole("--help")),
+        ("`train.py --cfg job`", lambda: whole("--cfg", "job")),
         ("to the first optimizer step", first_step),
     ):
-        print(f"{name:28} {statistics.median(measure() for _ in range(5)):6.2f} s")
+        print(f"| {name} | {statistics.median(measure() for _ in range(5)):.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Training speed against bare loops and Hugging Face: python benchmarks/training.py [--translation DIR] [...]
+"""Training speed against bare loops, Hugging Face and JoeyNMT: python benchmarks/training.py [--translation DIR] [...]
 
 Each work runs in processes of its own, ours and the others by turns, ROUNDS times; the table has medians, and the ratio
-of ours to each with the smallest and the largest of the rounds. `bare` is our model in a bare loop, `tight` the same
-model by hand; Hugging Face is measured where transformers is installed (`pip install transformers`). Batches are the
-same for all. Run it on a quiet machine.
+of ours to each with the smallest and the largest of the rounds. `bare` is our model in a bare loop, so the ratio to it
+is what Lightning, callbacks and logs leave; `tight` is the same model by hand. Batches are the same for all three and
+for Hugging Face's Marian, measured where transformers is installed (`pip install transformers`); JoeyNMT makes its own
+(joey.py says how to install it). Run it on a quiet machine.
 """
 
 import argparse
@@ -17,13 +18,14 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from works import STEPS, WARM, data_options, works
+from works import SHORT, STEPS, WARM, data_options, works
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 ROUNDS = 3
-MARIAN = "transformer-translation"
-"""The work that Hugging Face is asked to do, too."""
+HUGGINGFACE = ("transformer-translation",)
+JOEYNMT = ("transformer-translation", "lstm-translation", "lstm-feeding-translation")
+"""The works that others are asked to do, too."""
 
 
 def ours(options: Sequence[str]) -> dict[str, float]:
@@ -31,6 +33,7 @@ def ours(options: Sequence[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         asked = [*options, "trainer.max_epochs=null", f"trainer.max_steps={STEPS}", "logger=none"]
         timed = [f"trainer.log_every={WARM}", "trainer.validate_every=1000000"]
+        timed += ["task.decoding.ratio=0", "task.decoding.extra=1"] if "data.target=de" in options else []
         _run(str(ROOT / "train.py"), *asked, *timed, f"hydra.run.dir={folder}/run")
         record = json.loads(Path(folder, "run", "record.json").read_text(encoding="utf-8"))
     speed = record["speed"]
@@ -38,12 +41,31 @@ def ours(options: Sequence[str]) -> dict[str, float]:
         "tokens": speed["tokens_per_s"],
         "examples": speed["examples_per_s"],
         "parameters": record["parameters"]["total"],
+        "waited": speed["data_wait_share"],
     }
 
 
 def bare(side: str, name: str, options: Sequence[str]) -> dict[str, float]:
     """By the loop beside this file."""
     return json.loads(_run(str(HERE / "loop.py"), side, name, *options).splitlines()[-1])
+
+
+def joeynmt(name: str, options: Sequence[str]) -> dict[str, float]:
+    """By JoeyNMT's own."""
+    return json.loads(_run(str(HERE / "joey.py"), name, *options).splitlines()[-1])
+
+
+def sides(name: str, options: Sequence[str]) -> dict[str, Callable[[], dict[str, float]]]:
+    """Everybody who does a work."""
+    found: dict[str, Callable[[], dict[str, float]]] = {"ours": partial(ours, options)}
+    found["bare"] = partial(bare, "bare", name, options)
+    if not name.endswith(SHORT):
+        found["tight"] = partial(bare, "tight", name, options)
+    if name in HUGGINGFACE and find_spec("transformers"):
+        found["Hugging Face"] = partial(bare, "huggingface", name, options)
+    if name in JOEYNMT and find_spec("joeynmt"):
+        found["JoeyNMT"] = partial(joeynmt, name, options)
+    return found
 
 
 def _run(*command: str) -> str:
@@ -64,14 +86,17 @@ def measured(sides: dict[str, Callable[[], dict[str, float]]]) -> dict[str, list
 
 def table(name: str, found: dict[str, list[dict[str, float]]]) -> str:
     """A line for each side."""
-    unit = "tokens" if name.endswith("translation") else "examples"
+    unit = "tokens" if "translation" in name else "examples"
     lines = []
     for side, rounds in found.items():
         ratios = [mine[unit] / other[unit] for mine, other in zip(found["ours"], rounds, strict=True)]
         ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
         each = f"{statistics.median(one[unit] for one in rounds):,.0f} {unit}/s"
         size = f"{rounds[0]['parameters'] / 1e6:.2f}M"
-        lines.append(f"| {name} | {side} | {size} | {each} | {'' if side == 'ours' else ratio} |")
+        waited = (
+            f"waiting for data {statistics.median(one['waited'] for one in rounds):.1%}" if side == "ours" else ratio
+        )
+        lines.append(f"| {name} | {side} | {size} | {each} | {waited} |")
     return "\n".join(lines)
 
 
@@ -87,10 +112,7 @@ def main() -> None:
     for name in asked.works:
         data = data_options(name, asked.translation, asked.classification)
         options = [*works()[name].options, *data, f"trainer.precision={asked.precision}"]
-        sides: dict[str, Callable[[], dict[str, float]]] = {"ours": partial(ours, options)}
-        for side in ("bare", "tight", *(("huggingface",) if name == MARIAN and find_spec("transformers") else ())):
-            sides[side] = partial(bare, side, name, options)
-        print(table(name, measured(sides)), flush=True)
+        print(table(name, measured(sides(name, options))), flush=True)
 
 
 if __name__ == "__main__":

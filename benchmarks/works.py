@@ -1,12 +1,27 @@
 """The work that training benchmarks measure: what `train.py` is asked for, and the same model by hand."""
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
 from torch import nn
+
+ROOT = Path(__file__).resolve().parents[1]
 
 STEPS, WARM = 40, 8
 """Optimizer steps of a run, and how many of them come before the clock."""
+SHORT = "-1024"
+"""Ends the name of a work with batches of 1,024 tokens, both sides together; others have 4,096."""
+
+
+def composed(options: Sequence[str]) -> DictConfig:
+    """The config of train.py with these options."""
+    os.environ["SEQARENA_ROOT"] = str(ROOT)
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        return compose("train", list(options))
 
 
 class Work(NamedTuple):
@@ -22,11 +37,13 @@ def works() -> dict[str, Work]:
 
     wide = ["model.dim=256", "model.dropout=0.1", "task.label_smoothing=0.1"]
     narrow = ["model.dropout=0.1", "task.head_dropout=0.5"]
+    large = Work(
+        ["model=transformer", *wide, "model.layers=3", "model.feedforward=1024"],
+        lambda words, _: transformer.Translator(words, 256, 3, 4, 1024, 0.1),
+    )
     return {
-        "transformer-translation": Work(
-            ["model=transformer", *wide, "model.layers=3", "model.feedforward=1024"],
-            lambda words, _: transformer.Translator(words, 256, 3, 4, 1024, 0.1),
-        ),
+        "transformer-translation": large,
+        f"transformer-translation{SHORT}": large,
         "lstm-translation": Work(
             ["model=lstm", *wide, "model.input_feeding=false"], lambda words, _: lstm.Translator(words, 256, False, 0.1)
         ),
@@ -48,8 +65,9 @@ def works() -> dict[str, Work]:
 
 def data_options(name: str, translation: str | None, classification: str | None) -> list[str]:
     """Where the work's data comes from: your folders, or generated stand-ins of about the same lengths."""
-    if name.endswith("translation"):
+    if "translation" in name:
         of = ["data=multi30k", f"data.path={translation}"] if translation else ["data=numbers"]
-        return [*of, "data.source=en", "data.target=de", "data.tokenizer.vocabulary=8000", "data.batch_tokens=2048"]
+        tokens = f"data.batch_tokens={512 if name.endswith(SHORT) else 2048}"  # of the longer side
+        return [*of, "data.source=en", "data.target=de", "data.tokenizer.vocabulary=8000", tokens]
     of = ["data=csv", f"data.path={classification}"] if classification else ["data=agreement"]
     return [*of, "data.batch_examples=50"]

@@ -14,7 +14,7 @@ from ctranslate2.specs.transformer_spec import TransformerSpec
 from test_limits import composed
 
 from seqarena.data.batch import BEGIN, END, PAD, TranslationBatch
-from seqarena.data.examples import padded
+from seqarena.data.examples import padded, translation_batch
 from seqarena.data.tokenizer import TokenizerOptions, train
 from seqarena.data.vocabulary import Vocabulary
 from seqarena.errors import InputError
@@ -110,12 +110,8 @@ def copying(run: Run, count: int) -> tuple[list[str], TranslationBatch]:
     """Texts of 1 to 7 words, to be said as they are."""
     texts = [" ".join(RANDOM.choice(WORDS, RANDOM.integers(1, 8))) for _ in range(count)]
     rows = run.vocabulary.source.encode(texts)
-    source_BS, given_BT = (
-        padded([np.array([*ids, END]) for ids in rows]),
-        padded([np.array([BEGIN, *ids]) for ids in rows]),
-    )
-    tokens = int((source_BS != PAD).sum())
-    return texts, TranslationBatch(torch.arange(count), source_BS, source_BS != PAD, given_BT, source_BS, tokens, 0, 0)
+    ids = [np.array(row) for row in rows]
+    return texts, translation_batch([*range(count)], ids, ids)
 
 
 @pytest.fixture(scope="module")

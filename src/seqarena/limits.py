@@ -83,7 +83,7 @@ CHOICES = {"logger.mode": ("offline", "online")}
 ABSENT = object()
 SWITCHES = (
     *("data.bucketing", "data.class_weights", "data.drop_duplicates", "data.streaming", "lr_find", "task.tied"),
-    *("trainer.deterministic", "trainer.gradient_checkpointing"),
+    *("trainer.deterministic", "trainer.gradient_checkpointing", "trainer.compile"),
 )
 """Options that are true or false and go to no signature that says so."""
 

@@ -30,6 +30,7 @@ from seqarena.callbacks.progress import progress
 from seqarena.callbacks.recorder import Recorder, machine
 from seqarena.callbacks.resuming import ResumePoints, point
 from seqarena.callbacks.throughput import Throughput
+from seqarena.compilation import compile_loss
 from seqarena.data.loading import AUTO
 from seqarena.data.module import DataModule
 from seqarena.device import prepare_cpu
@@ -107,6 +108,8 @@ def prepare(config: DictConfig) -> Prepared:
     task = build_task(config, data.vocabulary)
     if config.trainer.gradient_checkpointing:
         recompute_layers(task)
+    if config.trainer.compile:
+        compile_loss(task)
     return Prepared(config, trial | budget | batch | step, data, task)
 
 

@@ -9,7 +9,7 @@ from seqarena.tasks.loss import cross_entropy_sum
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("tokens", [1, 37])
 def test_slices_give_the_loss_and_gradients_of_the_whole(smoothing, tokens, monkeypatch) -> None:
-    monkeypatch.setattr(loss, "SLICE", 50 * 8)  # 8 tokens a slice
+    monkeypatch.setitem(loss.SLICES, "cpu", 50 * 8)  # 8 tokens a slice
     torch.manual_seed(0)
     y_ND, weight_VD = torch.randn(tokens, 6, requires_grad=True), torch.randn(50, 6, requires_grad=True)
     wanted_N = torch.randint(0, 50, (tokens,))

@@ -20,7 +20,7 @@ from torch.distributed.fsdp import FSDPModule
 from seqarena.building import build
 from seqarena.data.batch import Batch
 from seqarena.data.examples import classification_batch, translation_batch
-from seqarena.tasks.sharding import Sharded, load, mine, share, whole
+from seqarena.tasks.sharding import Sharded, load, mine, share_out, whole
 from seqarena.tasks.task import SequenceTask
 
 MODELS = {path.stem: [f"model={path.stem}"] for path in sorted((ROOT / "conf/model").glob("*.yaml"))}
@@ -41,7 +41,7 @@ def made(model: Any, shared: bool = False) -> SequenceTask:
     task = translator(encoder, build(config.model.decoder)) if writes else classifier(encoder)
     task.trainer = SimpleNamespace(accumulate_grad_batches=1)  # type: ignore[assignment]
     if shared:
-        share(task, init_device_mesh("cpu", (2,)))
+        share_out(task, init_device_mesh("cpu", (2,)))
     return task.eval()
 
 

@@ -17,6 +17,7 @@ from seqarena.callbacks.throughput import Throughput
 from seqarena.data.module import DataModule
 from seqarena.errors import Diverged, InputError, MachineError
 from seqarena.evaluation import Evaluation
+from seqarena.levers import levers
 from seqarena.ranks import is_first
 from seqarena.record import FILE, Record, Status, now, processor
 
@@ -101,6 +102,8 @@ class Recorder(L.Callback):
         self.record.machine["ranks"] = trainer.world_size
         if self._throughput is not None:
             self.record.machine["matmul_flops"] = self._throughput.peak_flops
+        compiled = bool(self.record.config["trainer"].get("compile"))
+        self.record.machine["levers"] = levers(pl_module.device, trainer.optimizers, compiled)
         self.record.machine["repeatable"] = repeatable(pl_module.device.type, self.record.config)
         for logger in trainer.loggers:
             if isinstance(logger, History):

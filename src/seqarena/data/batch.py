@@ -33,9 +33,9 @@ class ClassificationBatch(NamedTuple):
 class TranslationBatch(NamedTuple):
     """Sentence pairs. `given_BT` starts with the begin mark, `wanted_BT` is the same shifted, ending in the end mark.
 
-    Both are padded with 0, so `wanted_BT != 0` marks the tokens that count in the loss.
-    `targets` counts the target tokens, end marks included: what the loss is a mean over. `tokens` and `positions` add
-    source and target up.
+    Both are padded with 0. `real_N` holds the places, in `wanted_BT` laid flat, of the tokens that count in the loss:
+    the others are left out without the device having to tell how many there are. `targets` counts them, end marks
+    included: what the loss is a mean over. `tokens` and `positions` add source and target up.
     """
 
     id_B: Tensor
@@ -43,6 +43,7 @@ class TranslationBatch(NamedTuple):
     mask_BS: Tensor
     given_BT: Tensor
     wanted_BT: Tensor
+    real_N: Tensor
     targets: int
     tokens: int
     positions: int

@@ -137,15 +137,17 @@ def translation_batch(indices: list[int], sources: list[np.ndarray], targets: li
     sources = [np.append(row, END) for row in sources]
     source_BS = padded(sources)
     given_BT = padded([np.insert(row, 0, BEGIN) for row in targets])
-    wanted_BT = padded([np.append(row, END) for row in targets])
-    wanted = sum(len(row) + 1 for row in targets)
+    targets = [np.append(row, END) for row in targets]
+    wanted_BT = padded(targets)
+    real_N = reading_mask(targets, wanted_BT.shape[1]).flatten().nonzero()[:, 0]
     return TranslationBatch(
         torch.tensor(indices),
         source_BS,
         reading_mask(sources, source_BS.shape[1]),
         given_BT,
         wanted_BT,
-        targets=wanted,
-        tokens=wanted + sum(len(row) for row in sources),
+        real_N,
+        targets=len(real_N),
+        tokens=len(real_N) + sum(len(row) for row in sources),
         positions=source_BS.numel() + wanted_BT.numel(),
     )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import lightning as L
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
@@ -67,7 +68,14 @@ class BatchOptions:
         return Noise(self.word_dropout, self.word_swap)
 
 
-def loader(examples: Examples, options: BatchOptions, seed: int | None, rank: int, ranks: int) -> DataLoader:
+def pins(trainer: L.Trainer | None) -> bool:
+    """Whether batches go to a CUDA GPU: from pinned memory it takes them while it works."""
+    return trainer is not None and trainer.strategy.root_device.type == "cuda"
+
+
+def loader(
+    examples: Examples, options: BatchOptions, seed: int | None, rank: int, ranks: int, pinned: bool = False
+) -> DataLoader:
     """Batches of `examples` for one rank: for training with a `seed`; without one as they are, in plan order."""
     training = seed is not None
     if training:
@@ -80,6 +88,7 @@ def loader(examples: Examples, options: BatchOptions, seed: int | None, rank: in
         sampler=TokenBatches(lengths_N, options.tokens, options.examples, seed, rank, ranks, classes_N),
         batch_size=None,
         num_workers=options.workers,
+        pin_memory=pinned,
         generator=torch.Generator(),  # a loader draws a number for its workers, which must not come out of the model's
         persistent_workers=options.workers > 0,
     )

@@ -16,7 +16,7 @@ from seqarena.data import tables
 from seqarena.data.batch import Batch
 from seqarena.data.buckets import check_buckets
 from seqarena.data.examples import Examples
-from seqarena.data.loading import BatchOptions, loader
+from seqarena.data.loading import BatchOptions, loader, pins
 from seqarena.data.preparation import Preparation, prepare, prepare_test
 from seqarena.data.queries import items
 from seqarena.data.source import SPLITS, Row, Source
@@ -116,7 +116,7 @@ class DataModule(L.LightningDataModule):
         return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
 
     def _loader(self, split: str, seed: int | None) -> DataLoader:
-        return loader(self._splits[split], self._batches, seed, *self._place())
+        return loader(self._splits[split], self._batches, seed, *self._place(), pins(self.trainer))
 
     def train_dataloader(self) -> DataLoader:
         """Training batches, shuffled by (seed, epoch); a resumed epoch begins after those that are done.
@@ -192,4 +192,4 @@ class TestSet(L.LightningDataModule):
 
     def test_dataloader(self) -> DataLoader:
         """Each example once."""
-        return loader(self._examples, self._batches, None, 0, 1)
+        return loader(self._examples, self._batches, None, 0, 1, pins(self.trainer))

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 
 from seqarena.data.batch import Batch
 from seqarena.data.head import Head, StreamOptions, told_of_head
-from seqarena.data.loading import BatchOptions
+from seqarena.data.loading import BatchOptions, pins
 from seqarena.data.module import DataModule, refuse_other_ranks
 from seqarena.data.preparation import Preparation
 from seqarena.data.source import Source
@@ -77,6 +77,7 @@ class StreamingDataModule(DataModule):
             Stream(recipe, rank, ranks, self._progress.places, self._progress.turn),
             batch_size=None,
             num_workers=workers,
+            pin_memory=pins(self.trainer),
             generator=torch.Generator(),  # as in the ordinary loader
             persistent_workers=workers > 0,
         )

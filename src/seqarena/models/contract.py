@@ -47,7 +47,10 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def forward(self, x_BTD: Tensor, encoded: Encoded, state: State) -> tuple[Tensor, State]:
-        """Continue from `state` with T embedded tokens: all at once in training, one by one in decoding."""
+        """Continue from `state` with T embedded tokens: all at once in training, one by one in decoding.
+
+        `state` is left as it was; what does not change is handed on as the same tensor, which a search need not copy.
+        """
         raise NotImplementedError
 
 
@@ -61,6 +64,19 @@ def map_state(change: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
         return change(tree)  # type: ignore[return-value]
     changed = [map_state(change, branch) for branch in tree]
     return type(tree)(*changed) if hasattr(tree, "_fields") else tuple(changed)  # type: ignore[return-value]
+
+
+def none_read(encoded: Encoded) -> Tensor:
+    """A count of zero tokens, as the length of a tensor without numbers, (B, 0, 0).
+
+    It has its rows like any part of a state, and the program reads it without asking the device.
+    """
+    return encoded.states_BSD[:, :0, :0]
+
+
+def more_read(read_BT0: Tensor, tokens: int) -> Tensor:
+    """The count after so many `tokens` more, (B, T, 0)."""
+    return read_BT0.new_zeros(len(read_BT0), read_BT0.size(1) + tokens, 0)
 
 
 def masked_mean(x_BSD: Tensor, mask_BS: Tensor) -> Tensor:

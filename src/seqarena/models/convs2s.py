@@ -10,11 +10,10 @@ be sinusoidal or none; the summary, which the paper does not have, is the mean o
 owns the embedding: its deviation of 0.1 (3.5) is in the YAML.
 """
 
-import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from seqarena.models.contract import Decoder, Encoded, Encoder, State, masked_mean
+from seqarena.models.contract import Decoder, Encoded, Encoder, State, masked_mean, more_read, none_read
 from seqarena.models.convolution import HALF, GatedCausal, GatedSame, first_window
 from seqarena.models.dropout import Dropout
 from seqarena.models.lookup import look
@@ -118,7 +117,7 @@ class ConvS2SLayer(nn.Module):
 class ConvS2SDecoder(Decoder):
     """Gated causal convolutions with attention in each.
 
-    The state is (how many tokens were read (B,), a window (B, width - 1, D) per layer). Learned positions end at
+    The state is (how many tokens were read, a window (B, width - 1, D) per layer). Learned positions end at
     `max_positions`, in one pass and step by step; a longer target is a ValueError.
     """
 
@@ -142,17 +141,16 @@ class ConvS2SDecoder(Decoder):
 
     def start(self, encoded: Encoded) -> State:
         """Nothing read, windows of zeros."""
-        read_B = encoded.mask_BS.new_zeros(len(encoded.mask_BS), dtype=torch.long)
-        return read_B, tuple(first_window(encoded, self.width) for _ in self.layers)
+        return none_read(encoded), tuple(first_window(encoded, self.width) for _ in self.layers)
 
     def forward(self, x_BTD: Tensor, encoded: Encoded, state: State) -> tuple[Tensor, State]:
         """Write on from `state`; see `Decoder`. All rows of a batch have read the same number of tokens."""
-        read_B, windows = state
-        assert isinstance(read_B, Tensor)
-        g_BTD = x_BTD = self.dropout(self.positions(x_BTD, int(read_B[0])))
+        read_BT0, windows = state
+        assert isinstance(read_BT0, Tensor)
+        g_BTD = x_BTD = self.dropout(self.positions(x_BTD, read_BT0.size(1)))
         after = []
         for depth, layer in enumerate(self.layers):
             y_BTD, window = layer(self.dropout(self.norms[depth](x_BTD)), g_BTD, encoded, windows[depth])
             x_BTD = (x_BTD + y_BTD) * HALF if self.residual else y_BTD
             after.append(window)
-        return self.dropout(self.norms[-1](x_BTD)), (read_B + g_BTD.size(1), tuple(after))
+        return self.dropout(self.norms[-1](x_BTD)), (more_read(read_BT0, g_BTD.size(1)), tuple(after))

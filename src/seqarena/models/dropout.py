@@ -2,7 +2,8 @@
 
 Drawing the mask is what dropout costs there (17-28 % of a training step). Eight random bits an element instead of a
 full float win most of it back; the rate is then a multiple of 1/256 (0.1 becomes 26/256 = 0.1016) and the scale follows
-the rate really used, so expectations are exact. Other devices have a kernel of their own and use it.
+the rate really used, so expectations are exact. Other devices have a kernel of their own and use it, and so does what
+torch.compile writes, into which the drawing is fused.
 """
 
 import torch
@@ -13,9 +14,14 @@ def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
     """Zero elements of `x` with probability `rate` (to the nearest 1/256 on a CPU) and scale the others up."""
     if not training or rate == 0.0:
         return x
-    if x.device.type != "cpu":
+    if bits(x.device) == "torch" or torch.compiler.is_compiling():
         return nn.functional.dropout(x, rate)
     return x * _keep_mask(x, round(rate * 256))
+
+
+def bits(device: torch.device) -> str:
+    """Where the random bits come from on a device: `bytes`, drawn here, or `torch`."""
+    return "bytes" if device.type == "cpu" else "torch"
 
 
 def _keep_mask(x: Tensor, threshold: int) -> Tensor:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from seqarena.models.contract import Encoded, State
+from seqarena.models.contract import Encoded, State, more_read, none_read
 from seqarena.models.multihead import Full, MultiHeadAttention, Pattern
 from seqarena.models.positions import Relations
 from seqarena.models.transformer import Cache, TransformerDecoder, TransformerEncoder
@@ -165,7 +165,7 @@ def latest(cache: Cache, window: int) -> Cache:
 class LocalDecoder(TransformerDecoder):
     """The Transformer's decoder, its self-attention within `window` positions back.
 
-    The state is (how many tokens were read (B,), a cache per layer), and a cache holds the last `window` positions.
+    The state is (how many tokens were read, a cache per layer), and a cache holds the last `window` positions.
     """
 
     def __init__(
@@ -192,16 +192,15 @@ class LocalDecoder(TransformerDecoder):
 
     def start(self, encoded: Encoded) -> State:
         """Nothing read, and the Transformer's empty caches."""
-        read_B = encoded.mask_BS.new_zeros(len(encoded.mask_BS), dtype=torch.long)
-        return read_B, super().start(encoded)
+        return none_read(encoded), super().start(encoded)
 
     def forward(self, x_BTD: Tensor, encoded: Encoded, state: State) -> tuple[Tensor, State]:
         """Continue by T tokens; all rows of a batch have read the same number."""
-        read_B, caches = state
-        assert isinstance(read_B, Tensor)
-        y_BTD, caches = self.advance(x_BTD, encoded, caches, int(read_B[0]))  # type: ignore[arg-type]
+        read_BT0, caches = state
+        assert isinstance(read_BT0, Tensor)
+        y_BTD, caches = self.advance(x_BTD, encoded, caches, read_BT0.size(1))  # type: ignore[arg-type]
         kept = tuple(latest(cache, self.reach.before) for cache in caches)
-        return y_BTD, (read_B + x_BTD.shape[1], kept)
+        return y_BTD, (more_read(read_BT0, x_BTD.shape[1]), kept)
 
     def pattern(self, x_BTD: Tensor, past: int) -> Pattern:
         """Every new position sees those within reach, of the `past` ones and of the new ones."""

@@ -163,10 +163,10 @@ class DecoderLayer(nn.Module):
         self.around_feedforward = build.wrapping()
 
     def start(self, encoded: Encoded) -> Cache:
-        """Keys and values of the past (none yet) and of the source, which are computed once."""
+        """Keys and values of the past (none yet) and of the source, which are computed and laid out once."""
         past, _ = self.attention.read(encoded.states_BSD[:, :0])
-        source: tuple[Tensor, ...] = () if self.cross is None else self.cross.read(encoded.states_BSD)
-        return (past, past), source
+        source = () if self.cross is None else self.cross.read(encoded.states_BSD)
+        return (past, past), tuple(part.contiguous() for part in source)
 
     def forward(
         self, x_BTD: Tensor, encoded: Encoded, state: Cache, first: int, pattern: Pattern, relations: Relations

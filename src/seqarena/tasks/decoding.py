@@ -61,8 +61,9 @@ def search(
     step = 0
     while len(beams.sentence_N):
         step += 1
+        before = beams.state
         score_NKV, beams.state = _continue(embed, decoder, logits, beams, how)
-        _advance(beams, score_NKV, step, how)
+        _advance(beams, score_NKV, before, step, how)
         done = _done(beams, step, how)
         for place, sentence in enumerate(beams.sentence_N.tolist()):
             if done[place]:
@@ -120,8 +121,8 @@ def _continue(
     return logits_BV.log_softmax(-1).unflatten(0, (sentences, width)) + beams.score_NK[..., None], state
 
 
-def _advance(beams: _Beams, score_NKV: Tensor, step: int, how: Search) -> None:
-    """Choose the beams of the next step; those that end among the best K are finished."""
+def _advance(beams: _Beams, score_NKV: Tensor, before: State, step: int, how: Search) -> None:
+    """Choose the next step's beams; those that end among the best K are finished. `before` is the state it took."""
     sentences, width, vocabulary = score_NKV.shape
     last_N = beams.limit_N <= step
     if last_N.any():  # at its limit a sentence may only end
@@ -139,7 +140,17 @@ def _advance(beams: _Beams, score_NKV: Tensor, step: int, how: Search) -> None:
     beams.tokens_NKT = torch.cat((past_NKT, token_NK[..., None]), 2)
     if how.cache and width > 1:
         rows_B = (beam_NK + torch.arange(sentences, device=beam_NK.device)[:, None] * width).flatten()
-        beams.state = map_state(lambda x: x.index_select(0, rows_B), beams.state)
+        beams.state = _reordered(beams.state, before, rows_B)
+
+
+def _reordered(state: State, before: State, rows_B: Tensor) -> State:
+    """The state with its rows exchanged within sentences; what the step left as it was is alike in all their rows."""
+    if state is before:
+        return state
+    if isinstance(state, Tensor) or isinstance(before, Tensor):
+        assert isinstance(state, Tensor)
+        return state.index_select(0, rows_B)
+    return tuple(_reordered(*parts, rows_B) for parts in zip(state, before, strict=True))
 
 
 def _collect(beams: _Beams, score_NK: Tensor, beam_NC: Tensor, ends_NK: Tensor, step: int, how: Search) -> None:

@@ -11,9 +11,10 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from seqarena.data.batch import Batch
+from seqarena.device import fuse
 from seqarena.errors import Diverged
 from seqarena.evaluation import Evaluation
-from seqarena.tasks.sharding import share
+from seqarena.tasks.sharding import mine, share_out
 
 B = TypeVar("B", bound=Batch)
 
@@ -81,7 +82,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
     def configure_model(self) -> None:
         """Share the weights out over the ranks, where the strategy does (`trainer=fsdp`)."""
         if self._device_mesh is not None:
-            share(self, self._device_mesh["data_parallel"])
+            share_out(self, self._device_mesh["data_parallel"])
 
     def loss(self, batch: B) -> Tensor:
         """Sum of the losses of `batch.targets` tokens, examples or queries."""
@@ -111,11 +112,13 @@ class SequenceTask(L.LightningModule, Generic[B]):
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         """Turn summed gradients into those of the mean over everything this step has seen, before clipping."""
         ranks = self.trainer.world_size
-        targets = torch.tensor(float(self._targets), device=self.device)
-        if ranks > 1:
+        share: float | Tensor = LOSS_UNIT / self._targets
+        if ranks > 1:  # the sum stays on the device, which nobody waits for
+            targets = torch.tensor(float(self._targets), device=self.device)
             dist.all_reduce(targets)
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        torch._foreach_mul_(gradients, LOSS_UNIT * ranks / targets.item())
+            share = LOSS_UNIT * ranks / targets
+        gradients = [mine(p.grad) for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        torch._foreach_mul_(gradients, share)
         self._targets = 0
 
     def on_train_batch_end(self, outputs: Any, batch: B, batch_index: int) -> None:
@@ -198,6 +201,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
     def configure_optimizers(self) -> Any:
         """The optimizer, and its schedule stepped per optimizer step (or per validation, for plateau)."""
         optimizer = self._optimizer(self.parameters())
+        fuse(optimizer, self.device)
         if self.lr is not None:
             for group in optimizer.param_groups:
                 group["lr"] = self.lr

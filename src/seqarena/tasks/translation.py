@@ -82,8 +82,8 @@ class Translation(SequenceTask[TranslationBatch]):
     def loss(self, batch: TranslationBatch) -> Tensor:
         """Summed cross-entropy of the wanted tokens, smoothed."""
         y_BTD, _ = self.forward(batch)
-        real_BT = batch.wanted_BT != PAD
-        return cross_entropy_sum(y_BTD[real_BT], self.output.weight, batch.wanted_BT[real_BT], self.label_smoothing)
+        y_ND, wanted_N = y_BTD.flatten(0, 1)[batch.real_N], batch.wanted_BT.flatten()[batch.real_N]
+        return cross_entropy_sum(y_ND, self.output.weight, wanted_N, self.label_smoothing)
 
     def answer(self, source_BS: Tensor, mask_BS: Tensor) -> list[Answer]:
         """The best target of each source, as text."""
