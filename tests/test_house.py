@@ -37,8 +37,8 @@ ALLOWED = {  # room -> what it may import beside the standard library and itself
     "forms": ("pydantic", "pydantic_core", "typing_extensions", "seqarena.errors"),
     "tasks": (
         "torch", "lightning", "torchmetrics", "sacrebleu", "pyarrow", "seqarena.errors", "seqarena.evaluation",
-        "seqarena.data.batch", "seqarena.layers", "seqarena.models.contract", "seqarena.models.dropout",
-        "seqarena.device",
+        "seqarena.data.batch", "seqarena.device", "seqarena.layers", "seqarena.models.contract",
+        "seqarena.models.dropout",
     ),
 }  # fmt: skip
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}

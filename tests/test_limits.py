@@ -45,7 +45,8 @@ def test_each_limit_belongs_to_an_option_and_holds(name: str, configs) -> None:
         ("trainer.precision=16-mixed", "needs a GPU"),
         ("trainer.accelerator=foo", "auto, cpu, gpu"),
         ("trainer=ddp", "trainer.devices=2"),
-        ("trainer=fsdp", "trainer.precision=64-true does not go with trainer=fsdp"),
+        ("trainer.precision=64-true", "trainer.precision=64-true does not go with trainer=fsdp"),
+        ("trainer.compile=true", "trainer.compile=true does not go with trainer=fsdp"),
         ("trainer.max_epochs=null", "never end"),
         ("trainer.devices=0", "trainer.devices=0 must be a whole number from 1"),
         ("trainer.devices=abc", "whole number from 1, or auto"),
@@ -68,7 +69,9 @@ def test_each_limit_belongs_to_an_option_and_holds(name: str, configs) -> None:
     ],
 )
 def test_options_are_refused_with_what_to_write(override: str, told: str) -> None:
-    more = {"trainer=ddp": ["trainer.accelerator=cpu"], "trainer=fsdp": ["trainer.precision=64-true"]}.get(override, [])
+    more = ["trainer.strategy=fsdp"] if "fsdp" in told else []
+    if override == "trainer=ddp":
+        more = ["trainer.accelerator=cpu"]
     with pytest.raises(InputError, match=re.escape(told)):
         check_config(composed(override, *more))
 

@@ -30,6 +30,7 @@ def check_config(config: DictConfig) -> None:
     how = config.trainer
     check_machine(how.accelerator, how.precision, "trainer.")
     _check_devices(how)
+    _check_sharding(how)
     if how.compile:
         check_compiler()
     check_kind(config)
@@ -88,13 +89,6 @@ def _check_devices(how: DictConfig) -> None:
         raise InputError("trainer.devices=auto means nothing on a CPU: write trainer.devices=2 for two processes")
     if how.strategy not in STRATEGIES:
         raise InputError(f"trainer.strategy={how.strategy} is not known: choose one of {', '.join(STRATEGIES)}")
-    if how.strategy == FSDP and how.precision not in SHARDED:
-        raise InputError(
-            f"trainer.precision={how.precision} does not go with trainer=fsdp: choose one of {', '.join(SHARDED)}, or "
-            "write trainer=ddp"
-        )
-    if how.strategy == FSDP and how.compile:
-        raise InputError("trainer.compile=true does not go with trainer=fsdp: write trainer.compile=false, or ddp")
     if how.devices == "auto":
         return
     if not isinstance(how.devices, int) or isinstance(how.devices, bool) or how.devices < 1:
@@ -102,6 +96,17 @@ def _check_devices(how: DictConfig) -> None:
     gpus = torch.cuda.device_count()
     if how.accelerator != "cpu" and gpus and how.devices > gpus:
         raise InputError(f"trainer.devices={how.devices}, but torch sees {gpus} GPUs: write trainer.devices={gpus}")
+
+
+def _check_sharding(how: DictConfig) -> None:
+    """Refuse what goes with ddp, but not with weights that are shared out."""
+    if how.strategy == FSDP and how.precision not in SHARDED:
+        raise InputError(
+            f"trainer.precision={how.precision} does not go with trainer=fsdp: choose one of {', '.join(SHARDED)}, or "
+            "write trainer=ddp"
+        )
+    if how.strategy == FSDP and how.compile:
+        raise InputError("trainer.compile=true does not go with trainer=fsdp: write trainer.compile=false, or ddp")
 
 
 def check_data(config: DictConfig, data: DataModule) -> list[str]:

@@ -10,8 +10,8 @@ An evaluation holds all weights whole, since ranks search for different numbers 
 other at every layer. Checkpoints hold whole tensors under the usual names, so the rest of the program reads them as it
 does any other's. Accumulation, clipping, averaging, recomputed layers, streams and resume points work as with `ddp`.
 
-Not here: probes, and precisions 16-mixed and 64-true (seqarena.preflight refuses them); weights that are too large for
-one device, as they are made there and lie there whole while it evaluates.
+Not here: probes, compilation, and precisions 16-mixed and 64-true (seqarena.preflight refuses them); weights that are
+too large for one device, as they are made there and lie there whole while it evaluates.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ STEPS = ("training_step", "validation_step", "test_step")
 as a pass within a pass would end the outer one."""
 
 
-def share(task: nn.Module, mesh: DeviceMesh) -> None:
+def share_out(task: nn.Module, mesh: DeviceMesh) -> None:
     """Leave this rank its slice of each tensor of `task`; a task that was shared out stays as it is.
 
     A decoder that is called token by token is no list of layers here: texts of other lengths on other ranks would have

@@ -14,7 +14,7 @@ from seqarena.data.batch import Batch
 from seqarena.device import fuse
 from seqarena.errors import Diverged
 from seqarena.evaluation import Evaluation
-from seqarena.tasks.sharding import mine, share
+from seqarena.tasks.sharding import mine, share_out
 
 B = TypeVar("B", bound=Batch)
 
@@ -82,7 +82,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
     def configure_model(self) -> None:
         """Share the weights out over the ranks, where the strategy does (`trainer=fsdp`)."""
         if self._device_mesh is not None:
-            share(self, self._device_mesh["data_parallel"])
+            share_out(self, self._device_mesh["data_parallel"])
 
     def loss(self, batch: B) -> Tensor:
         """Sum of the losses of `batch.targets` tokens, examples or queries."""
