@@ -37,6 +37,7 @@ def begin(
         job_type=job_type,
         tags=tags,
         config=config,
+        reinit="finish_previous",  # one that an error left open is not gone on with
         settings=wandb.Settings(
             silent=True, console="off", x_disable_meta=True, disable_git=True, save_code=False, init_timeout=30
         ),
