@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from works import STEPS, WARM, composed
+from works import WARM, composed, works
 
 from seqarena.data.module import DataModule
 from seqarena.device import available_cores
 from seqarena.runs import build_data
 
-STEPS_HERE = STEPS // 2 + WARM // 2
-"""Its steps take several times as long."""
 SPECIALS = ["<unk>", "<pad>", "<s>", "</s>"]
 
 
@@ -60,7 +58,7 @@ def model(work: str) -> dict[str, Any]:
     }
 
 
-def settings(work: str, tokens: int, folder: Path) -> dict[str, Any]:
+def settings(work: str, steps: int, tokens: int, folder: Path) -> dict[str, Any]:
     """Its config file."""
     never = 10**9
     return {
@@ -76,7 +74,7 @@ def settings(work: str, tokens: int, folder: Path) -> dict[str, Any]:
         "training": {
             "optimizer": "adamw", "adam_betas": [0.9, 0.98], "learning_rate": 1e-3, "clip_grad_norm": 1.0,
             "label_smoothing": 0.1, "normalization": "tokens", "batch_size": tokens, "batch_type": "token",
-            "scheduling": "exponential", "updates": STEPS_HERE + 1, "epochs": 100, "logging_freq": never,
+            "scheduling": "exponential", "updates": steps + 1, "epochs": 100, "logging_freq": never,
             "validation_freq": never,
         },
         "model": model(work),
@@ -84,7 +82,7 @@ def settings(work: str, tokens: int, folder: Path) -> dict[str, Any]:
 
 
 def main(work: str, options: list[str]) -> None:
-    """Train for STEPS_HERE steps and one more, whose beginning ends the clock."""
+    """Train for half of the work's steps, as each takes far longer, and one more, whose beginning ends the clock."""
     from joeynmt import training
 
     config = composed(options)
@@ -106,7 +104,9 @@ def main(work: str, options: list[str]) -> None:
     training.TrainManager._train_step = watched
     with tempfile.TemporaryDirectory() as place:
         write_data(data, Path(place))
-        training.train(0, 1, settings(work, config.data.batch_tokens, Path(place)), skip_test=True)
+        training.train(
+            0, 1, settings(work, WARM + works()[work].steps // 2, config.data.batch_tokens, Path(place)), skip_test=True
+        )
     counted, seconds = seen[WARM:-1], seen[-1][0] - seen[WARM][0]
     tokens, examples = (sum(column) for column in list(zip(*counted, strict=True))[1:])
     print(json.dumps({"tokens": tokens / seconds, "examples": examples / seconds, "parameters": parameters}))

@@ -15,7 +15,7 @@ import torch
 from marian import marian
 from omegaconf import DictConfig
 from torch import Tensor, nn
-from works import STEPS, WARM, composed, works
+from works import WARM, composed, works
 
 from seqarena.callbacks.peak import dtype
 from seqarena.data.batch import Batch, ClassificationBatch
@@ -75,13 +75,13 @@ def step(
     optimizer.zero_grad()
 
 
-def speed(batches: Iterator[Batch], update: Callable[[Batch], None]) -> dict[str, float]:
-    """Real tokens and examples a second behind the first WARM steps."""
+def speed(batches: Iterator[Batch], update: Callable[[Batch], None], steps: int) -> dict[str, float]:
+    """Real tokens and examples a second of so many steps behind the first WARM."""
     for batch in islice(batches, WARM):
         update(batch)
     tokens = examples = 0
     began = time.perf_counter()
-    for batch in islice(batches, STEPS - WARM):
+    for batch in islice(batches, steps):
         update(batch)
         tokens, examples = tokens + batch.tokens, examples + batch.examples
     seconds = time.perf_counter() - began
@@ -89,7 +89,7 @@ def speed(batches: Iterator[Batch], update: Callable[[Batch], None]) -> dict[str
 
 
 def main(side: str, work: str, options: list[str]) -> None:
-    """Train for STEPS steps."""
+    """Train for the work's steps."""
     config = composed(options)
     if side == "huggingface":
         torch.set_num_threads(available_cores())
@@ -102,7 +102,11 @@ def main(side: str, work: str, options: list[str]) -> None:
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.98))
     kind = dtype(config.trainer.precision)
-    found = speed(cycle(data.train_dataloader()), lambda batch: step(optimizer, parameters, loss, batch, kind))
+
+    def update(batch: Batch) -> None:
+        step(optimizer, parameters, loss, batch, kind)
+
+    found = speed(cycle(data.train_dataloader()), update, works()[work].steps)
     print(json.dumps({**found, "parameters": sum(one.numel() for one in parameters)}))
 
 

@@ -37,7 +37,7 @@ class Section(NamedTuple):
 
 SECTIONS = {
     "start": Section("From the command to the first step", ["start.py"]),
-    "training": Section("Training", ["training.py"], ["translation", "classification"]),
+    "training": Section("Training", ["training.py", "--rounds", "2"], ["translation", "classification"]),
     "decoding": Section("Decoding", ["decoding.py"]),
     "levers": Section("What each lever is worth", ["levers.py"]),
     "multi30k": Section("Preparing Multi30k", ["preparation.py"], ["translation"]),

@@ -1,10 +1,10 @@
 """Training speed against bare loops, Hugging Face and JoeyNMT: python benchmarks/training.py [--translation DIR] [...]
 
-Each work runs in processes of its own, ours and the others by turns, ROUNDS times; the table has medians, and the ratio
-of ours to each with the smallest and the largest of the rounds. `bare` is our model in a bare loop, so the ratio to it
-is what Lightning, callbacks and logs leave; `tight` is the same model by hand. Batches are the same for all three and
-for Hugging Face's Marian, measured where transformers is installed (`pip install transformers`); JoeyNMT makes its own
-(joey.py says how to install it). Run it on a quiet machine.
+Each work runs in processes of its own, ours and the others by turns, `--rounds` times; the table has medians, and the
+ratio of ours to each with the smallest and the largest of the rounds. `bare` is our model in a bare loop, so the ratio
+to it is what Lightning, callbacks and logs leave; `tight` is the same model by hand. Batches are the same for all three
+and for Hugging Face's Marian, measured where transformers is installed (`pip install transformers`); JoeyNMT makes its
+own (joey.py says how to install it). Run it on a quiet machine.
 """
 
 import argparse
@@ -18,20 +18,20 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from works import SHORT, STEPS, WARM, data_options, works
+from works import SHORT, WARM, data_options, works
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-ROUNDS = 3
 HUGGINGFACE = ("transformer-translation",)
 JOEYNMT = ("transformer-translation", "lstm-translation", "lstm-feeding-translation")
 """The works that others are asked to do, too."""
 
 
-def ours(options: Sequence[str]) -> dict[str, float]:
+def ours(name: str, options: Sequence[str]) -> dict[str, float]:
     """By train.py, from its record; its own warm-up is left out by it."""
+    steps = WARM + works()[name].steps
     with tempfile.TemporaryDirectory() as folder:
-        asked = [*options, "trainer.max_epochs=null", f"trainer.max_steps={STEPS}", "logger=none"]
+        asked = [*options, "trainer.max_epochs=null", f"trainer.max_steps={steps}", "logger=none"]
         timed = [f"trainer.log_every={WARM}", "trainer.validate_every=1000000"]
         timed += ["task.decoding.ratio=0", "task.decoding.extra=1"] if "data.target=de" in options else []
         _run(str(ROOT / "train.py"), *asked, *timed, f"hydra.run.dir={folder}/run")
@@ -57,7 +57,7 @@ def joeynmt(name: str, options: Sequence[str]) -> dict[str, float]:
 
 def sides(name: str, options: Sequence[str]) -> dict[str, Callable[[], dict[str, float]]]:
     """Everybody who does a work."""
-    found: dict[str, Callable[[], dict[str, float]]] = {"ours": partial(ours, options)}
+    found: dict[str, Callable[[], dict[str, float]]] = {"ours": partial(ours, name, options)}
     found["bare"] = partial(bare, "bare", name, options)
     if not name.endswith(SHORT):
         found["tight"] = partial(bare, "tight", name, options)
@@ -75,10 +75,10 @@ def _run(*command: str) -> str:
     return done.stdout
 
 
-def measured(sides: dict[str, Callable[[], dict[str, float]]]) -> dict[str, list[dict[str, float]]]:
-    """Every side ROUNDS times, by turns."""
+def measured(sides: dict[str, Callable[[], dict[str, float]]], rounds: int) -> dict[str, list[dict[str, float]]]:
+    """Every side so many times, by turns."""
     found: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for side, run in sides.items():
             found[side].append(run())
     return found
@@ -106,13 +106,14 @@ def main() -> None:
     parser.add_argument("--translation", help="a folder of Multi30k; without it, generated number words")
     parser.add_argument("--classification", help="a folder with train, val, test .csv; without it, generated sentences")
     parser.add_argument("--precision", default="32-true", help="of all sides")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("works", nargs="*", default=list(works()), help=f"of {', '.join(works())}")
     asked = parser.parse_args()
     print("| work | by | parameters | speed | ours is so many times as fast |\n|---|---|---|---|---|")
     for name in asked.works:
         data = data_options(name, asked.translation, asked.classification)
         options = [*works()[name].options, *data, f"trainer.precision={asked.precision}"]
-        print(table(name, measured(sides(name, options))), flush=True)
+        print(table(name, measured(sides(name, options), asked.rounds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from torch import nn
 
 ROOT = Path(__file__).resolve().parents[1]
 
-STEPS, WARM = 40, 8
-"""Optimizer steps of a run, and how many of them come before the clock."""
+WARM = 8
+"""Optimizer steps of a run that come before the clock."""
 SHORT = "-1024"
 """Ends the name of a work with batches of 1,024 tokens, both sides together; others have 4,096."""
 
@@ -25,10 +25,11 @@ def composed(options: Sequence[str]) -> DictConfig:
 
 
 class Work(NamedTuple):
-    """`options` for train.py; `model` is made of the vocabulary's size and the number of classes."""
+    """`options` for train.py; `model` is made of the vocabulary's size and the number of classes; `steps` are timed."""
 
     options: Sequence[str]
     model: Callable[[int, int], nn.Module]
+    steps: int
 
 
 def works() -> dict[str, Work]:
@@ -40,25 +41,31 @@ def works() -> dict[str, Work]:
     large = Work(
         ["model=transformer", *wide, "model.layers=3", "model.feedforward=1024"],
         lambda words, _: transformer.Translator(words, 256, 3, 4, 1024, 0.1),
+        16,
     )
     return {
         "transformer-translation": large,
-        f"transformer-translation{SHORT}": large,
+        f"transformer-translation{SHORT}": large._replace(steps=80),
         "lstm-translation": Work(
-            ["model=lstm", *wide, "model.input_feeding=false"], lambda words, _: lstm.Translator(words, 256, False, 0.1)
+            ["model=lstm", *wide, "model.input_feeding=false"],
+            lambda words, _: lstm.Translator(words, 256, False, 0.1),
+            24,
         ),
         "lstm-feeding-translation": Work(
-            ["model=lstm", *wide, "model.input_feeding=true"], lambda words, _: lstm.Translator(words, 256, True, 0.1)
+            ["model=lstm", *wide, "model.input_feeding=true"],
+            lambda words, _: lstm.Translator(words, 256, True, 0.1),
+            16,
         ),
         "textcnn-classification": Work(
-            ["model=textcnn", *narrow, "model.dim=300"], lambda words, n: classifiers.TextCNN(words, 300, n, 0.1)
+            ["model=textcnn", *narrow, "model.dim=300"], lambda words, n: classifiers.TextCNN(words, 300, n, 0.1), 150
         ),
         "lstm-classification": Work(
-            ["model=lstm", *narrow, "model.dim=256"], lambda words, n: classifiers.Recurrent(words, 256, n, 0.1)
+            ["model=lstm", *narrow, "model.dim=256"], lambda words, n: classifiers.Recurrent(words, 256, n, 0.1), 150
         ),
         "transformer-classification": Work(
             ["model=transformer", *narrow, "model.dim=256", "model.feedforward=1024"],
             lambda words, n: classifiers.Transformer(words, 256, n, 0.1),
+            150,
         ),
     }
 
