@@ -3,8 +3,8 @@
 Greedy search and a beam of 5, by torch and by CTranslate2 in float32 and in int8, over the same sentences at once. The
 model is that of `transformer-translation` (works.py) with random weights, 12 words a sentence, and 16 tokens are
 written for each, as random weights hardly ever end a target; or it is that of a run, with its test texts and lengths.
-Hugging Face's Marian of the same size, as shipped and in a process of its own, is asked where transformers is
-installed. All take turns and the median of `ROUNDS` counts; ratios are those of torch's speed to it. Run it on a quiet
+Hugging Face's Marian of the same size, as shipped, is asked where transformers is installed. All take turns, each in a
+process of its own, and the median of `ROUNDS` counts; ratios are those of torch's speed to it. Run it on a quiet
 machine.
 """
 
@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,7 +32,8 @@ from seqarena.predicting import Answering, engine
 from seqarena.runs import Run, absolute, build_task, open_run
 
 HERE = Path(__file__).resolve().parent
-ROUNDS = 5
+ROUNDS, INNER = 3, 3
+SENTENCES = 64
 WORK, LENGTH, WRITTEN = "transformer-translation", 12, 16
 ENGINES = (("torch", "float32"), ("ctranslate2", "float32"), ("ctranslate2", "int8"))
 BEAMS = (1, 5)
@@ -57,48 +59,73 @@ def sentences(run: Run, count: int) -> list[str]:
     return [" ".join(rng.choices(WORDS, k=LENGTH)) for _ in range(count)]
 
 
-def answering(run: Run, beam: int) -> Iterator[Answering]:
-    """Every engine with a search of this width."""
-    task = copy.copy(run.task)
-    task.decoding = dataclasses.replace(task.decoding, beam=beam)
-    for name, compute in ENGINES:
-        yield engine(dataclasses.replace(run, task=task), name, compute, "cpu")
-
-
-def measured(run: Run, texts: list[str], others: bool) -> dict[tuple[int, str, str], float]:
-    """Median sentences a second of every search by every engine."""
-    made = {(beam, *kind): each for beam in BEAMS for kind, each in zip(ENGINES, answering(run, beam), strict=True)}
-    times: dict[tuple[int, str, str], list[float]] = {key: [] for key in made}
-    for number in range(ROUNDS + 1):
-        for key, answer in made.items():
-            started = time.perf_counter()
-            answer(texts)
-            if number:  # the first round warms up
-                times[key].append(time.perf_counter() - started)
-        if others and number:
-            for beam, seconds in zip(BEAMS, huggingface(run, len(texts)), strict=True):
-                times.setdefault((beam, "Hugging Face", "float32"), []).append(seconds)
-    return {key: len(texts) / statistics.median(seconds) for key, seconds in sorted(times.items())}
-
-
-def huggingface(run: Run, sentences: int) -> list[float]:
-    """Seconds of both searches by Marian."""
-    sizes = len(run.vocabulary.source), 256, 1024, 3, sentences, LENGTH, WRITTEN
-    command = [sys.executable, str(HERE / "marian.py"), *map(str, sizes)]
-    return [float(line) for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()]
-
-
-def main() -> None:
-    """Print the table."""
-    asked = dict(argument.split("=", 1) for argument in sys.argv[1:])
+def own(asked: dict[str, str], name: str, compute: str) -> list[float]:
+    """Seconds of each search by one of our engines, in this process: the median of some behind a first one."""
     prepare_cpu()
     with tempfile.TemporaryDirectory() as folder:
         run = open_run(Path(absolute(asked["run"])), {}) if "run" in asked else untrained(Path(folder))
-        others = "run" not in asked and find_spec("transformers") is not None
-        found = measured(run, sentences(run, int(asked.get("sentences", 64))), others)
-    print("| beam | engine | compute | sentences/s | torch is so many times as fast |\n|---|---|---|---|---|")
-    for (beam, name, compute), speed in found.items():
-        print(f"| {beam} | {name} | {compute} | {speed:,.0f} | {found[beam, 'torch', 'float32'] / speed:.2f} |")
+        texts = sentences(run, int(asked.get("sentences", SENTENCES)))
+        return [seconds(answering(run, beam, name, compute), texts) for beam in BEAMS]
+
+
+def answering(run: Run, beam: int, name: str, compute: str) -> Answering:
+    """An engine with a search of this width."""
+    task = copy.copy(run.task)
+    task.decoding = dataclasses.replace(task.decoding, beam=beam)
+    return engine(dataclasses.replace(run, task=task), name, compute, "cpu")
+
+
+def seconds(answer: Answering, texts: list[str]) -> float:
+    """The median of a few answers behind a first one."""
+    answer(texts)
+    taken = []
+    for _ in range(INNER):
+        started = time.perf_counter()
+        answer(texts)
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+def elsewhere(*command: str) -> list[float]:
+    """What a process of its own prints: threads of one engine would be in the way of another's."""
+    done = subprocess.run([sys.executable, *command], check=True, capture_output=True, text=True)
+    return [float(line) for line in done.stdout.split()]
+
+
+def sides(arguments: list[str], asked: dict[str, str]) -> dict[tuple[str, str], Callable[[], list[float]]]:
+    """Everybody who decodes."""
+    found: dict[tuple[str, str], Callable[[], list[float]]] = {
+        kind: partial(elsewhere, __file__, *arguments, f"side={':'.join(kind)}") for kind in ENGINES
+    }
+    if "run" not in asked and find_spec("transformers") is not None:
+        sizes = 8000, 256, 1024, 3, int(asked.get("sentences", SENTENCES)), LENGTH, WRITTEN
+        found["Hugging Face", "float32"] = partial(elsewhere, str(HERE / "marian.py"), *map(str, sizes))
+    return found
+
+
+def table(found: dict[tuple[str, str], list[list[float]]], count: int) -> str:
+    """A line for each search and engine."""
+    lines = ["| beam | engine | compute | sentences/s | torch is so many times as fast |", "|---|---|---|---|---|"]
+    for place, beam in enumerate(BEAMS):
+        for (name, compute), rounds in found.items():
+            mine, its = (statistics.median(one[place] for one in each) for each in (found[ENGINES[0]], rounds))
+            lines.append(f"| {beam} | {name} | {compute} | {count / its:,.0f} | {its / mine:.2f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table; or one engine's seconds, a line a search."""
+    arguments = sys.argv[1:]
+    asked = dict(argument.split("=", 1) for argument in arguments)
+    if "side" in asked:
+        print(*own(asked, *asked["side"].split(":")), sep="\n")
+        return
+    every = sides(arguments, asked)
+    found: dict[tuple[str, str], list[list[float]]] = {side: [] for side in every}
+    for _ in range(ROUNDS):
+        for side, run in every.items():
+            found[side].append(run())
+    print(table(found, int(asked.get("sentences", SENTENCES))))
 
 
 if __name__ == "__main__":
