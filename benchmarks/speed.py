@@ -62,7 +62,7 @@ def measured(section: Section, folders: dict[str, str | None]) -> str:
 
 def machine() -> str:
     """Where and when, and of which commit."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     day = datetime.date.today().isoformat()
     return f"{processor()}, {available_cores()} cores, {gpu}, torch {torch.__version__}, {commit.strip()}, {day}"
