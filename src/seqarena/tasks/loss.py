@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-SLICES = {"cpu": 2**21}
+SLICES = {"cpu": 2**22}
 SLICE = 2**26
 """Logits held at a time, by kind of device and on any other."""
 
@@ -28,12 +28,11 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         rows = max(1, SLICES.get(y_ND.device.type, SLICE) // vocabulary)
         for first in range(0, len(y_ND), rows):
             y_nD, wanted_n1 = y_ND[first : first + rows], wanted_N[first : first + rows, None]
-            scores_nV = (y_nD @ weight_VD.T).float()
-            norm_n1 = scores_nV.logsumexp(-1, keepdim=True)
-            at_wanted_n1 = scores_nV.gather(1, wanted_n1)
-            total += (norm_n1 - (1 - smoothing) * at_wanted_n1 - smoothing * scores_nV.mean(-1, keepdim=True)).sum()
-            gradient_nV = scores_nV.sub_(norm_n1).exp_().sub_(smoothing / vocabulary)
-            gradient_nV.scatter_add_(1, wanted_n1, torch.full_like(at_wanted_n1, smoothing - 1))
+            logs_nV = (y_nD @ weight_VD.T).float().log_softmax(-1)
+            wanted_logs_n1 = logs_nV.gather(1, wanted_n1)
+            total -= (1 - smoothing) * wanted_logs_n1.sum() + smoothing / vocabulary * logs_nV.sum()
+            gradient_nV = logs_nV.exp_().sub_(smoothing / vocabulary)
+            gradient_nV.scatter_add_(1, wanted_n1, torch.full_like(wanted_logs_n1, smoothing - 1))
             dy_ND[first : first + rows] = gradient_nV.to(y_nD.dtype) @ weight_VD
             dweight_VD += gradient_nV.T.to(y_nD.dtype) @ y_nD
         ctx.save_for_backward(dy_ND, dweight_VD)
