@@ -13,7 +13,7 @@ from composing import composed
 from conftest import NUMBERS, SMALL, Verb
 from ctranslate2.specs.transformer_spec import TransformerSpec
 
-from seqarena.data.batch import BEGIN, END, PAD, TranslationBatch
+from seqarena.data.batch import BEGIN, END, TranslationBatch
 from seqarena.data.examples import padded, translation_batch
 from seqarena.data.tokenizer import TokenizerOptions, train
 from seqarena.data.vocabulary import Vocabulary
@@ -83,8 +83,8 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def test_tokens_are_as_likely_as_in_torch(run: Run) -> None:
     sources = [[*ids, END] for ids in run.vocabulary.source.encode(TEXTS)]
     targets = [RANDOM.integers(4, len(run.vocabulary.target), length).tolist() for length in (9, 3, 1, LONG, 5, 30, 2)]
-    source_BS, given_BT = padded(list(map(np.array, sources))), padded([np.array([BEGIN, *ids]) for ids in targets])
-    encoded = run.task.encode(source_BS, source_BS != PAD)
+    (source_BS, mask_BS), (given_BT, _) = padded(sources), padded(targets, begin=BEGIN)
+    encoded = run.task.encode(source_BS, mask_BS)
     y_BTD, _ = run.task.decoder(run.task.target_embedding(given_BT), encoded, run.task.decoder.start(encoded))
     ours_BTV = run.task.output(y_BTD).log_softmax(-1)
     with converted(run, "float32") as folder:

@@ -6,11 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
 import torch
 
 from seqarena.data.batch import END
-from seqarena.data.examples import padded, reading_mask
+from seqarena.data.examples import padded
 from seqarena.data.sources.lines import lines, lines_of, without_end
 from seqarena.errors import InputError
 from seqarena.mishaps import short_of_memory
@@ -92,13 +91,12 @@ def _device(accelerator: str) -> str:
 
 def _encoded(run: Run, texts: list[str]) -> tuple[torch.Tensor, torch.Tensor]:
     """Ids (B, S) and mask of texts as the run reads them: ended with a mark in translation, else cut."""
-    rows = [np.asarray(ids, np.int64) for ids in run.vocabulary.source.encode(texts)]
+    rows = run.vocabulary.source.encode(texts)
     if run.config.task.name == "translation":
-        rows = [np.append(row, END) for row in rows]
+        source_BS, mask_BS = padded(rows, end=END)
     else:
-        rows = [row[: run.vocabulary.max_length] for row in rows]
-    source_BS = padded(rows)
-    return source_BS.to(run.task.device), reading_mask(rows, source_BS.shape[1]).to(run.task.device)
+        source_BS, mask_BS = padded([row[: run.vocabulary.max_length] for row in rows])
+    return source_BS.to(run.task.device), mask_BS.to(run.task.device)
 
 
 def line_of(answer: Answer) -> str:

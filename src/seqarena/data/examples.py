@@ -1,5 +1,6 @@
 """Prepared examples of one split, memory-mapped, and how some of them become a batch."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,25 +21,36 @@ class Ragged:
         self._starts = np.cumsum([0] + [len(c) for c in column.chunks])
         self.lengths_N = np.concatenate([np.diff(offsets) for offsets, _ in self._chunks] or [np.zeros(0, np.int64)])
 
-    def __getitem__(self, index: int) -> np.ndarray:
-        chunk = int(np.searchsorted(self._starts, index, "right")) - 1
+    def rows(self, indices: Sequence[int]) -> list[np.ndarray]:
+        """The lists at these places; looking them up together saves half of the time of one by one."""
+        chunks = np.searchsorted(self._starts, indices, "right") - 1
+        places = np.asarray(indices) - self._starts[chunks]
+        return [self._row(chunk, place) for chunk, place in zip(chunks.tolist(), places.tolist(), strict=True)]
+
+    def _row(self, chunk: int, place: int) -> np.ndarray:
         offsets, values = self._chunks[chunk]
-        place = index - self._starts[chunk]
         return values[offsets[place] : offsets[place + 1]]
 
 
-def padded(rows: list[np.ndarray]) -> Tensor:
-    """Rows of ids side by side, (B, longest), at least one column, padded on the right with 0."""
-    ids = np.full((len(rows), max([1, *(len(row) for row in rows)])), PAD, np.int64)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
-    return torch.from_numpy(ids)
+def padded(
+    rows: Sequence[Sequence[int] | np.ndarray], begin: int | None = None, end: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Rows of ids side by side, (B, longest), at least one column, padded on the right; and True on real tokens.
 
-
-def reading_mask(rows: list[np.ndarray], width: int) -> Tensor:
-    """True on real tokens, (B, width)."""
-    lengths_B = torch.tensor([len(row) for row in rows])
-    return torch.arange(width)[None, :] < lengths_B[:, None]
+    `begin` and `end` are marks to put around each row, real tokens too.
+    """
+    first = int(begin is not None)
+    lengths_B = np.array([first + len(row) for row in rows], np.int64)
+    width = lengths_B.max(initial=1 - int(end is not None)) + int(end is not None)
+    ids_BT = np.full((len(rows), width), PAD, np.int64)
+    places_T = np.arange(width)
+    ids_BT[(first <= places_T) & (places_T < lengths_B[:, None])] = np.concatenate([np.zeros(0, np.int64), *rows])
+    if begin is not None:
+        ids_BT[:, 0] = begin
+    if end is not None:
+        ids_BT[np.arange(len(rows)), lengths_B] = end
+        lengths_B += 1
+    return torch.from_numpy(ids_BT), torch.from_numpy(places_T < lengths_B[:, None])
 
 
 class Tags(NamedTuple):
@@ -92,17 +104,16 @@ class Examples:
     def sources(self, indices: list[int]) -> list[np.ndarray]:
         """The source ids of each, without marks; texts are cut at the length limit."""
         limit = self._max_length if self.target is None else None
-        return [self.source[i][:limit] for i in indices]
+        return [row[:limit] for row in self.source.rows(indices)]
 
     def batch(self, indices: list[int], sources: list[np.ndarray]) -> Batch:
         """Their batch, with these source ids."""
         numbers = self.numbers_N[indices].tolist()
         if self.target is not None:
-            return translation_batch(numbers, sources, [self.target[i] for i in indices])
+            return translation_batch(numbers, sources, self.target.rows(indices))
         if self.tags is not None:
             places, classes, first_N = self.tags
-            labelled = [places[i] for i in indices], [classes[i] for i in indices]
-            return tagging_batch(numbers, sources, *labelled, first_N[indices])
+            return tagging_batch(numbers, sources, places.rows(indices), classes.rows(indices), first_N[indices])
         labels_B = torch.from_numpy(self.classes_N[indices].astype(np.int64))  # type: ignore[index]
         return classification_batch(numbers, sources, labels_B)
 
@@ -111,9 +122,8 @@ def tagging_batch(
     indices: list[int], rows: list[np.ndarray], places: list[np.ndarray], classes: list[np.ndarray], first_B: np.ndarray
 ) -> TaggingBatch:
     """Texts as ids, with places and classes of their labelled tokens, which are numbered from `first_B` on."""
-    source_BS = padded(rows)
+    source_BS, mask_BS = padded(rows)
     tokens = sum(len(row) for row in rows)
-    mask_BS = reading_mask(rows, source_BS.shape[1])
     id_Q = _flat([np.arange(first, first + len(row)) for first, row in zip(first_B, places, strict=True)])
     row_Q = _flat([np.full(len(row), place) for place, row in enumerate(places)])
     queries = id_Q, row_Q, _flat(places), _flat(classes)
@@ -126,28 +136,25 @@ def _flat(rows: list[np.ndarray]) -> Tensor:
 
 def classification_batch(indices: list[int], rows: list[np.ndarray], labels_B: Tensor) -> ClassificationBatch:
     """Texts as ids, padded and masked."""
-    source_BS = padded(rows)
+    source_BS, mask_BS = padded(rows)
     tokens = sum(len(row) for row in rows)
-    mask_BS = reading_mask(rows, source_BS.shape[1])
     return ClassificationBatch(torch.tensor(indices), source_BS, mask_BS, labels_B, tokens, source_BS.numel())
 
 
 def translation_batch(indices: list[int], sources: list[np.ndarray], targets: list[np.ndarray]) -> TranslationBatch:
     """Pairs as ids: sources and wanted targets end with the end mark, given targets start with the begin mark."""
-    sources = [np.append(row, END) for row in sources]
-    source_BS = padded(sources)
-    given_BT = padded([np.insert(row, 0, BEGIN) for row in targets])
-    targets = [np.append(row, END) for row in targets]
-    wanted_BT = padded(targets)
-    real_N = reading_mask(targets, wanted_BT.shape[1]).flatten().nonzero()[:, 0]
+    source_BS, mask_BS = padded(sources, end=END)
+    given_BT, _ = padded(targets, begin=BEGIN)
+    wanted_BT, real_BT = padded(targets, end=END)
+    real_N = real_BT.flatten().nonzero()[:, 0]
     return TranslationBatch(
         torch.tensor(indices),
         source_BS,
-        reading_mask(sources, source_BS.shape[1]),
+        mask_BS,
         given_BT,
         wanted_BT,
         real_N,
         targets=len(real_N),
-        tokens=len(real_N) + sum(len(row) for row in sources),
+        tokens=len(real_N) + sum(len(row) + 1 for row in sources),
         positions=source_BS.numel() + wanted_BT.numel(),
     )

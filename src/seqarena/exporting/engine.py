@@ -15,7 +15,7 @@ import ctranslate2
 import numpy as np
 
 from seqarena.data.batch import BEGIN, END, PAD
-from seqarena.data.examples import reading_mask
+from seqarena.data.examples import padded
 from seqarena.device import available_cores
 from seqarena.exporting.expressible import longest
 from seqarena.exporting.model_folder import converted, token
@@ -45,7 +45,7 @@ class Engine:
         width = max(map(len, rows))
         if self._readable is not None and width > self._readable:
             raise TooLong(f"a text of {width} tokens is longer than the {_told(self._readable)}")
-        limits = self._how.limits(reading_mask(rows, width)).tolist()
+        limits = self._how.limits(padded(rows)[1]).tolist()
         answers = [Answer("", {})] * len(rows)
         for limit, places in together(limits):
             found = self._searched([rows[place] for place in places], limit)
