@@ -144,6 +144,14 @@ def test_no_forecast_of_no_difference() -> None:
     assert forecast(groups, [1, -1], contrast(groups, [1, -1])) == ""
 
 
+def test_a_forecast_that_rounding_made_up_or_that_nobody_could_follow() -> None:
+    groups = [accuracy(right(0.8, 3, noise=2), np.arange(400)), accuracy(right(0.8, 3, noise=-3), np.arange(400))]
+    now = contrast(groups, [1, -1])
+    assert forecast(groups, [1, -1], replace(now, value=1e-17, examples=1e-4)) == ""
+    told = forecast(groups, [1, -1], replace(now, value=1e-6, examples=1e-4))
+    assert told == "no number of seeds will do; more than 1,000,000 test examples would be needed"
+
+
 def bounded(value: float, bound: float, above: bool = True) -> Bounded:
     return Bounded(contrast([unscored([value - 0.01, value, value + 0.01])], [1]), bound, above)
 

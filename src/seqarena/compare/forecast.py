@@ -15,6 +15,10 @@ POWER = 0.8
 MOST = 30
 STEPS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30)
 """What a number of seeds is rounded up to."""
+MANY = 1_000_000
+"""Test examples beyond which a number tells nothing."""
+NONE = 1e-12
+"""Rounding of a difference of two equal means."""
 LARGE = 10_000
 """Degrees of freedom from which the normal distribution is as good."""
 
@@ -52,11 +56,12 @@ def examples_needed(now: Estimate, alpha: float = ALPHA) -> int | None:
 
 def forecast(groups: Sequence[Group], weights: Sequence[float], now: Estimate, alpha: float = ALPHA) -> str:
     """The answer in words, empty where the difference is none. `now.value` is the difference of interest."""
-    if now.value == 0 or any(group.fixed for group in groups):
+    if abs(now.value) < NONE or any(group.fixed for group in groups):
         return ""
     examples = examples_needed(now, alpha)
     if examples is not None:
-        return f"no number of seeds will do; about {examples:,.0f} test examples would be needed"
+        many = f"about {examples:,.0f}" if examples <= MANY else f"more than {MANY:,}"
+        return f"no number of seeds will do; {many} test examples would be needed"
     seeds = seeds_needed(groups, weights, now, alpha)
     if seeds is None:
         return f"more than {MOST} more seeds"
