@@ -1,12 +1,14 @@
 """Where curves have fallen, on curves that are made up so that the answer is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from seqarena.evaluation import Evaluation
 from seqarena.extrapolation import FEWEST, reaches
-from seqarena.reach import Stratum, crossing, effective_length, half_life
+from seqarena.reach import Stratum, crossing, design_effect, effective_length, half_life
 
 AT = np.array([0.0, 1, 2, 4, 8])
 
@@ -62,6 +64,20 @@ def test_an_interval_holds_the_truth_as_often_as_it_says() -> None:
         found = half_life(drawn, 0.5, draw)
         held += found.low <= 8 + 8 * (0.85 - 0.725) / 0.2 <= found.high
     assert 182 <= held <= 199
+
+
+def test_queries_of_one_text_count_as_far_as_they_tell_something_new() -> None:
+    rng, texts, held = np.random.default_rng(3), np.repeat(np.arange(100), 8), {"design": 0, "none": 0}
+    for draw in range(200):
+        rights = [np.repeat(rng.random(100) < share, 8) for share in (0.95, 0.85, 0.65, 0.55)]  # all of a text, or none
+        told = [Stratum("", 4 << k, 800, int(of.sum()), design_effect(of, texts)) for k, of in enumerate(rights)]
+        assert [one.design for one in told] == pytest.approx([8] * 4, rel=0.02)
+        for name, drawn in (("design", told), ("none", [replace(one, design=1.0) for one in told])):
+            found = half_life(drawn, 0.5, draw)
+            held[name] += found.low <= 8 + 8 * (0.85 - 0.725) / 0.2 <= found.high
+    assert 182 <= held["design"] <= 199 and held["none"] < 150
+    assert design_effect(rng.random(5000) < 0.5, np.arange(5000)) == pytest.approx(1)
+    assert design_effect(np.ones(9), np.arange(9)) == 1
 
 
 def evaluation(accuracies: list[float], chance: float | None, n: int = 200) -> Evaluation:

@@ -7,10 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from seqarena.evaluation import Evaluation, by_bucket
-from seqarena.reach import NEAR, Stratum, effective_length, half_life
+from seqarena.reach import NEAR, Stratum, design_effect, effective_length, half_life
 
 FEWEST = 20
 """Examples that a bucket needs to be looked at."""
+QUERY = {"example", "position"}
+"""Columns of examples that are queries, several of a text."""
 BUCKETS = 3
 """Such buckets that an axis needs."""
 
@@ -31,11 +33,18 @@ def reaches(found: Evaluation, buckets: Mapping[str, Sequence[int]], seed: int) 
 
 
 def strata_of(examples: pa.Table, axis: str, edges: Sequence[int]) -> list[Stratum]:
-    """The buckets of an axis, nearest first, that hold FEWEST examples or more."""
+    """The buckets of an axis, nearest first, that hold FEWEST examples or more; queries belong to texts."""
     values_N = examples[axis].to_numpy()
     right_N = examples["correct"].to_numpy(zero_copy_only=False)
+    texts_N = examples["example"].to_numpy() if set(examples.column_names) >= QUERY else np.arange(len(examples))
     return [
-        Stratum(name, float(values_N[at].mean()), len(at), int(np.count_nonzero(right_N[at])))
+        Stratum(
+            name,
+            float(values_N[at].mean()),
+            len(at),
+            int(np.count_nonzero(right_N[at])),
+            design_effect(right_N[at], texts_N[at]),
+        )
         for name, at in by_bucket(values_N.tolist(), edges)
         if len(at) >= FEWEST
     ]

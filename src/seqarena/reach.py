@@ -34,12 +34,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Stratum:
-    """The examples of one bucket of an axis: its name, the mean of their values there, how many, how many are right."""
+    """The examples of one bucket of an axis: its name, the mean of their values there, how many, how many are right.
+
+    `design` is how many times the variance of their mean is that of as many independent examples.
+    """
 
     bucket: str
     at: float
     n: int
     right: int
+    design: float = 1.0
 
 
 def estimate(value: float, draws_R: np.ndarray, reached: bool = True) -> Estimate:
@@ -92,11 +96,32 @@ def effective_length(strata: Sequence[Stratum], seed: int, near: float = NEAR) -
 def drawn(strata: Sequence[Stratum], seed: int) -> np.ndarray:
     """Accuracies (1 + RESAMPLES, K): as measured, then with the examples of each stratum drawn with replacement.
 
-    So many of n drawn examples are right as a binomial variable with the measured accuracy says.
+    So many of n drawn examples are right as a binomial variable with the measured accuracy says; where they are not
+    independent, n is divided by their design effect (Rao & Scott 1992, "A simple method for the analysis of clustered
+    binary data").
     """
-    n_K, right_K = (np.array([getattr(one, name) for one in strata]) for name in ("n", "right"))
-    draws_RK = np.random.default_rng(seed).binomial(n_K, right_K / n_K, (RESAMPLES, len(strata)))
-    return np.concatenate([right_K[None], draws_RK]) / n_K
+    share_K = np.array([one.right / one.n for one in strata])
+    n_K = np.array([max(1, round(one.n / one.design)) for one in strata])
+    draws_RK = np.random.default_rng(seed).binomial(n_K, share_K, (RESAMPLES, len(strata)))
+    return np.concatenate([share_K[None], draws_RK / n_K])
+
+
+def design_effect(right_N: np.ndarray, texts_N: np.ndarray) -> float:
+    """How many times the variance of the mean of 0/1 values is that of independent ones, if those of a text are not.
+
+    By the variance of a ratio over texts (Rao & Scott 1992); at least 1.
+    """
+    share = float(np.mean(right_N))
+    excess_C = np.bincount(np.unique(texts_N, return_inverse=True)[1], right_N - share)
+    if share in (0.0, 1.0) or len(excess_C) < 2:
+        return 1.0
+    return max(1.0, _spread(excess_C) / _spread(right_N - share))
+
+
+def _spread(excesses: np.ndarray) -> float:
+    """The variance of their sum, which is 0."""
+    n = len(excesses)
+    return n / (n - 1) * float((excesses**2).sum())
 
 
 def _places(strata: Sequence[Stratum]) -> np.ndarray:

@@ -323,3 +323,22 @@ def test_where_the_data_is_under_study_scores_need_one_test_set_and_speeds_do_no
     assert "data.reader.lengths and data.batch_tokens make other test sets" in scores.banners[0].text
     assert [len(block.groups) for block in speeds.blocks] == [2] and speeds.blocks[0].pairs
     assert not any(banner.separates for banner in speeds.banners)
+
+
+def test_queries_of_a_text_are_no_independent_examples(tmp_path: Path) -> None:
+    """Each text has eight queries, all right or all wrong: the interval must be that of as many texts."""
+    rights = {"lstm": 0.8, "gru": 0.6}
+    for model, share in rights.items():
+        three(tmp_path / "texts", model, share)
+        for seed in (1, 2, 3):
+            settled = config(model) | {"task": {"name": "tagging"}}
+            own = {"task": "tagging", "config": settled, "correct": np.repeat(right(seed, share), 8)}
+            path = make(tmp_path / "queries", model, seed, share, **own) / "examples.parquet"
+            texts = pa.array(np.repeat(np.arange(N), 8)[::-1])  # in no special order
+            pq.write_table(pq.read_table(path).append_column("example", texts), path)
+    (texts,), (queries,) = (compared(tmp_path / name).blocks for name in ("texts", "queries"))
+    (wanted,), (found,) = texts.pairs, queries.pairs
+    assert (found.difference, found.low, found.high) == pytest.approx((wanted.difference, wanted.low, wanted.high))
+    score, plain = queries.groups[0].score, texts.groups[0].score
+    assert score is not None and plain is not None and score.low is not None and plain.low is not None
+    assert score.n == N and score.low == pytest.approx(plain.low, abs=0.01)

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from seqarena.compare.measures import ALL_WRONG, MEASURES, Measure, Rows
 from seqarena.compare.records import EXAMPLES, Entry
-from seqarena.compare.statistics import Group, unscored
+from seqarena.compare.statistics import Group, clustered, unscored
 from seqarena.errors import InputError
 from seqarena.evaluation import by_bucket
 from seqarena.sweep.metrics import MEASURES as COSTS
@@ -73,6 +74,13 @@ class Examples:
             if len(self._ids[id(entry)]) == len(self.ids):
                 return entry
         raise InputError("no run has a result for every test example that some run has: evaluate one of them again")
+
+    @cached_property
+    def texts(self) -> np.ndarray | None:
+        """The text of each example, (n,), where examples are queries: those of a text are not independent."""
+        if not self._tested or self._tested[0].record.task != "tagging":
+            return None
+        return self._ordered(self.whole, self.whole.columns("example")[0].to_numpy())
 
     def strata(self, axis: str) -> list[tuple[str, np.ndarray]]:
         """Buckets of an axis and the places of their examples; none where the examples have no such axis."""
@@ -143,7 +151,7 @@ def table(entries: Sequence[Entry], examples: Examples, metric: Metric, measure:
 
 
 def group(entries: Sequence[Entry], examples: Examples, metric: Metric, at: np.ndarray | None = None) -> Group:
-    """The runs' scores with influences; on the examples `at` these places only, or all.
+    """The runs' scores with influences; on the examples `at` these places only, or all. Queries count text by text.
 
     Speed, sizes and times are logarithms. InputError: a score is missing or not finite.
     """
@@ -152,6 +160,7 @@ def group(entries: Sequence[Entry], examples: Examples, metric: Metric, at: np.n
         return unscored([_finite(entry, metric) for entry in entries])
     places = np.arange(len(examples.ids)) if at is None else at
     found = jackknifed(table(entries, examples, metric, measure, places), measure, examples.ids[places])
+    found = found if examples.texts is None else clustered(found, examples.texts[places])
     for entry, score in zip(entries, found.theta, strict=True):
         if not math.isfinite(score):
             raise InputError(f"{entry.folder}: {metric.group}/{metric.name} is {score}: leave the run out")

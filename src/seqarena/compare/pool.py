@@ -92,9 +92,9 @@ class Pool:
         return Side(members.label, self.group(members, metric, at), seeds, learned, members.missing)
 
     def scores(self, members: Members, metric: Metric, at: np.ndarray | None = None) -> np.ndarray | None:
-        """(n, J) of a metric that is 0 or 1 on each example, else None."""
+        """(n, J) of a metric that is 0 or 1 on each of independent examples, else None."""
         entries, measure = self.results(members, metric), measure_of(self.examples, self.task, metric)
-        if measure is None or not measure.binary or not entries:
+        if measure is None or not measure.binary or not entries or self.examples.texts is not None:
             return None
         places = np.arange(len(self.examples.ids)) if at is None else at
         return table(entries, self.examples, metric, measure, places)[:, :, 0]

@@ -28,7 +28,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 _TYPES: Mapping[str, Callable[[pa.DataType], bool]] = {
-    **dict.fromkeys(("id", "length", "tokens"), pa.types.is_integer),
+    **dict.fromkeys(("id", "example", "length", "tokens"), pa.types.is_integer),
     **dict.fromkeys(("text", "label", "source", "reference", "prediction", "majority"), _is_text),
     "correct": pa.types.is_boolean,
     "loss": pa.types.is_floating,

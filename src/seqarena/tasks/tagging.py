@@ -14,7 +14,7 @@ class Tagging(Labelling[TaggingBatch]):
     before it, or a filter's width.
 
     What is scored, and a row of the examples, is a query. Queries of one text are not independent: a text that is read
-    badly is wrong at several. Intervals over examples, which take them for independent, are too narrow for them.
+    badly is wrong at several. So intervals are over texts (`compare/influences.py`, `extrapolation.py`).
     """
 
     def forward(self, batch: TaggingBatch) -> Tensor:
