@@ -96,7 +96,7 @@ def test_operations_are_those_of_the_encoder_and_of_the_head_at_each_query(tagge
 
 
 def test_a_tagger_is_trained_evaluated_compared_and_used(verb: Verb) -> None:
-    sizes = [f"data.reader.{name}" for name in ("train=64", "val=16", "test=16", "pairs=4", "keys=4", "values=4")]
+    sizes = [f"data.reader.{name}" for name in ("train=64", "val=16", "test=24", "pairs=4", "keys=4", "values=4")]
     options = ("model=gru", "data=recall", "model.dim=16", "trainer.max_epochs=2", "logger=none", "cache=cache")
     code, out, err = verb("train", *options, *sizes, "hydra.run.dir=run")
     assert code == 0 and "accuracy of last_value" in out, out + err
@@ -105,7 +105,7 @@ def test_a_tagger_is_trained_evaluated_compared_and_used(verb: Verb) -> None:
     assert record["metrics"]["test/accuracy/baseline=last_value"] == 0.25
     assert {"accuracy", "f1_macro", "loss", "n", "bucket"} == set(record["strata"]["distance"][0])
     examples = pq.read_table("run/examples.parquet")
-    assert examples.num_rows == 4 * 16 and len(record["per_class"]) == 4
+    assert examples.num_rows == 4 * 24 and len(record["per_class"]) == 4
     code, out, err = verb("evaluate", "run=run", "hydra.run.dir=evaluated")
     assert code == 0, out + err
     assert pq.read_table("evaluated/examples.parquet")["prediction"].equals(examples["prediction"])
@@ -117,7 +117,7 @@ def test_a_tagger_is_trained_evaluated_compared_and_used(verb: Verb) -> None:
     assert [said[place] for place in examples["position"].to_pylist()[:4]] == examples["prediction"].to_pylist()[:4]
     code, out, err = verb("compare", "runs=run", "name=test-tagging")
     shutil.rmtree(ROOT / "outputs" / "compare" / "test-tagging", ignore_errors=True)
-    shown = rf"gru +{100 * record['metrics']['test/accuracy']:.0f} +\[\d+, \d+\]"  # an interval comes from the examples
+    shown = rf"gru +{100 * record['metrics']['test/accuracy']:.0f} +\[\d+, \d+\]"  # an interval comes from the texts
     assert code == 0 and re.search(shown, out), out + err
     assert verb("predict", "run=run", "text=k1", "beam=3")[2].count("this run is a tagging, which searches for nothing")
 
