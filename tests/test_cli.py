@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb, finished_run
 
+from seqarena.preflight import untrained
+
 
 def trained(verb: Verb, *arguments: str) -> Path:
     code, out, err = verb("train", *SMALL, "hydra.run.dir=run", *arguments)
@@ -230,7 +232,17 @@ def test_unknown_labels_in_the_test_are_counted_and_shown(verb: Verb, texts: Pat
     run = trained(verb, "model=textcnn", "data=csv", f"data.path={texts}")
     ledger = json.loads((run / "record.json").read_text())["ledger"]["test"]
     assert ledger == {"read": 9, "kept": 8, "unknown_label": 1}
-    assert "unknown_label 1" in (run / "train.log").read_text() and "'neutral' 1" in (run / "train.log").read_text()
+    log = (run / "train.log").read_text()
+    assert "unknown_label 1" in log and "'neutral' 1" in log and "what <unk> means is never learned" in log
+
+
+@pytest.mark.parametrize(
+    ("train", "val", "word_dropout", "warned"), [(0, 0.02, 0, 1), (0, 0, 0, 0), (0.01, 0.02, 0, 0), (0, 0.02, 0.1, 0)]
+)
+def test_unknown_tokens_that_nothing_is_learned_of(train: float, val: float, word_dropout: float, warned: int) -> None:
+    for name in ("train", "head"):
+        found = untrained({"val": val, "test": 0.0, name: train}, word_dropout)
+        assert len(found) == warned and all("up to 2.0% of the tokens" in one for one in found)
 
 
 def test_what_does_not_fit_together_is_said_before_training(verb: Verb) -> None:

@@ -1,6 +1,7 @@
 """What depends on two parts of the config, or on config and machine, is checked here, before anything is trained."""
 
 import math
+from collections.abc import Mapping
 
 import torch
 from omegaconf import DictConfig
@@ -135,7 +136,21 @@ def check_data(config: DictConfig, data: DataModule) -> list[str]:
     cores = available_cores()
     if config.data.workers > cores:
         warnings.append(f"data.workers={config.data.workers} is more than the {cores} cores of this process")
-    return warnings
+    return warnings + untrained(data.report["unknown_share"], config.data.word_dropout)
+
+
+def untrained(unknown: Mapping[str, float], word_dropout: float) -> list[str]:
+    """A warning where <unk> is in texts to come and in none that is learned from: its vector stays as it began.
+
+    `unknown` are the shares of unknown tokens by split; training's goes by another name where it is streamed.
+    """
+    later = max(unknown[split] for split in ("val", "test"))
+    if not later or word_dropout or any(share for split, share in unknown.items() if split not in ("val", "test")):
+        return []
+    return [
+        f"no training text holds an unknown token, and up to {later:.1%} of the tokens of val and test are: what <unk> "
+        "means is never learned; write data.tokenizer.min_count=2, or data.word_dropout=0.02"
+    ]
 
 
 def total_steps(config: DictConfig, data: DataModule) -> float:

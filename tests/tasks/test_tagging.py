@@ -117,7 +117,7 @@ def test_a_tagger_is_trained_evaluated_compared_and_used(verb: Verb) -> None:
     assert [said[place] for place in examples["position"].to_pylist()[:4]] == examples["prediction"].to_pylist()[:4]
     code, out, err = verb("compare", "runs=run", "name=test-tagging")
     shutil.rmtree(ROOT / "outputs" / "compare" / "test-tagging", ignore_errors=True)
-    shown = rf"gru +{100 * record['metrics']['test/accuracy']:.1f} +\[[\d.]+, [\d.]+\]"  # an interval comes from the texts
+    shown = rf"gru +{100 * record['metrics']['test/accuracy']:.1f} +\[[\d.]+, [\d.]+\]"
     assert code == 0 and re.search(shown, out), out + err
     assert verb("predict", "run=run", "text=k1", "beam=3")[2].count("this run is a tagging, which searches for nothing")
 
