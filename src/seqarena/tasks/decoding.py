@@ -118,7 +118,7 @@ def _continue(
         y_BTD, _ = decoder(embed(beams.tokens_NKT.flatten(0, 1)), beams.encoded, state)
     logits_BV = logits(y_BTD[:, -1]).float()
     logits_BV[:, [PAD, BEGIN]] = float("-inf")
-    return logits_BV.log_softmax(-1).unflatten(0, (sentences, width)) + beams.score_NK[..., None], state
+    return logits_BV.log_softmax(-1).unflatten(0, (sentences, width)).add_(beams.score_NK[..., None]), state
 
 
 def _advance(beams: _Beams, score_NKV: Tensor, before: State, step: int, how: Search) -> None:
