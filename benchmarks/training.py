@@ -1,7 +1,8 @@
 """Training speed against bare loops, Hugging Face and JoeyNMT: python benchmarks/training.py [--translation DIR] [...]
 
 Each work runs in processes of its own, ours and the others by turns, `--rounds` times; the table has medians, and the
-ratio of ours to each with the smallest and the largest of the rounds. `bare` is our model in a bare loop, so the ratio
+ratio of ours to each with the smallest and the largest of the rounds; MFU is the share of a large matrix product's
+speed on this machine that the model's own arithmetic reaches. `bare` is our model in a bare loop, so the ratio
 to it is what Lightning, callbacks and logs leave; `tight` is the same model by hand. Batches are the same for all three
 and for Hugging Face's Marian, measured where transformers is installed (`pip install transformers`); JoeyNMT makes its
 own (joey.py says how to install it). Run it on a quiet machine.
@@ -42,6 +43,7 @@ def ours(name: str, options: Sequence[str]) -> dict[str, float]:
         "examples": speed["examples_per_s"],
         "parameters": record["parameters"]["total"],
         "waited": speed["data_wait_share"],
+        "mfu": speed["mfu"],
     }
 
 
@@ -84,6 +86,11 @@ def measured(sides: dict[str, Callable[[], dict[str, float]]], rounds: int) -> d
     return found
 
 
+def median(rounds: list[dict[str, float]], key: str) -> float:
+    """Of one side."""
+    return statistics.median(one[key] for one in rounds)
+
+
 def table(name: str, found: dict[str, list[dict[str, float]]]) -> str:
     """A line for each side."""
     unit = "tokens" if "translation" in name else "examples"
@@ -91,12 +98,14 @@ def table(name: str, found: dict[str, list[dict[str, float]]]) -> str:
     for side, rounds in found.items():
         ratios = [mine[unit] / other[unit] for mine, other in zip(found["ours"], rounds, strict=True)]
         ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        each = f"{statistics.median(one[unit] for one in rounds):,.0f} {unit}/s"
+        each = f"{median(rounds, unit):,.0f} {unit}/s"
         size = f"{rounds[0]['parameters'] / 1e6:.2f}M"
-        waited = (
-            f"waiting for data {statistics.median(one['waited'] for one in rounds):.1%}" if side == "ours" else ratio
+        told = (
+            ratio
+            if side != "ours"
+            else f"waiting for data {median(rounds, 'waited'):.1%}, MFU {median(rounds, 'mfu'):.2f}"
         )
-        lines.append(f"| {name} | {side} | {size} | {each} | {waited} |")
+        lines.append(f"| {name} | {side} | {size} | {each} | {told} |")
     return "\n".join(lines)
 
 
