@@ -21,8 +21,8 @@ B = TypeVar("B", bound=Batch)
 LOST = 1e4
 """A mean loss beyond this, in nats, is no longer learning: a uniform guess among a million tokens costs 14."""
 
-LOSS_UNIT = 1024.0
-"""Backward passes run on sum/LOSS_UNIT, so that half precision neither over- nor underflows; the step undoes it."""
+LOSS_UNIT = 1024
+"""Of several ranks, backward passes run on sum/LOSS_UNIT, so that half precision neither over- nor underflows."""
 
 
 ENDLESS = 10**9
@@ -74,6 +74,8 @@ class SequenceTask(L.LightningModule, Generic[B]):
         self._resumed: dict[str, Any] | None = None
         self._findings: list[Finding] = []
         self._targets = 0
+        self._unit = LOSS_UNIT
+        """What the sums of this step's losses are divided by; when it is over, their gradients are set right."""
         self._recent: list[tuple[Tensor, Tensor]] = []
         """Mean loss and ids of each batch since the last look at the loss; they stay on the device until then."""
         self._loss_since: Tensor | float = 0.0
@@ -101,24 +103,27 @@ class SequenceTask(L.LightningModule, Generic[B]):
         raise NotImplementedError
 
     def training_step(self, batch: B, batch_index: int) -> Tensor:
-        """The batch's share of the step's loss."""
+        """The batch's share of the step's loss; a step of one batch alone gets its mean, and nothing to set right."""
         total = self.loss(batch)
+        if self.trainer.world_size == 1 and not self._targets:
+            self._unit = batch.targets
         self._targets += batch.targets
         self._loss_since = self._loss_since + total.detach()
         self._recent.append((total.detach() / batch.targets, batch.id_B))
         self._targets_since += batch.targets
-        return total / LOSS_UNIT * self.trainer.accumulate_grad_batches
+        return total / self._unit * self.trainer.accumulate_grad_batches
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         """Turn summed gradients into those of the mean over everything this step has seen, before clipping."""
         ranks = self.trainer.world_size
-        share: float | Tensor = LOSS_UNIT / self._targets
+        share: float | Tensor = self._unit / self._targets
         if ranks > 1:  # the sum stays on the device, which nobody waits for
             targets = torch.tensor(float(self._targets), device=self.device)
             dist.all_reduce(targets)
-            share = LOSS_UNIT * ranks / targets
-        gradients = [mine(p.grad) for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        torch._foreach_mul_(gradients, share)
+            share = self._unit * ranks / targets
+        if ranks > 1 or share != 1:
+            each = (p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None)
+            torch._foreach_mul_([mine(gradient) for gradient in each], share)
         self._targets = 0
 
     def on_train_batch_end(self, outputs: Any, batch: B, batch_index: int) -> None:
