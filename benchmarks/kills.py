@@ -41,6 +41,8 @@ ENDS = 60.0
 ORDER = "order.jsonl"
 WHOLE, BROKEN = "whole", "broken"
 
+IMPORTED = [*(f"seqarena.{name}" for name in ("training", "sweep.question", "runs")), "sklearn.linear_model"]
+
 context = multiprocessing.get_context("forkserver")
 
 
@@ -207,7 +209,7 @@ def weights(folder: Path, name: str) -> dict[str, tuple[str, bytes]]:
 
 def main(kills: int, seed: int) -> int:
     """Rounds until there were so many kills; the table as they come. The exit code: 1 if anything differs."""
-    context.set_forkserver_preload(["seqarena.training", "seqarena.sweep.question", "seqarena.runs"])
+    context.set_forkserver_preload(IMPORTED)
     chance, rounds = random.Random(seed), list[Round]()
     print(f"{'kills':>30}{'resumes':>9}  differences  options", flush=True)
     while (left := kills - sum(one.kills.total() for one in rounds)) > 0:

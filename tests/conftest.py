@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra._internal.hydra import Hydra
+from remembering import remember
 
 ROOT = Path(__file__).parents[1]
 os.environ["SEQARENA_ROOT"] = str(ROOT)
 os.environ.setdefault("WANDB_SILENT", "true")
 os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE"  # no bf16 by itself, so tests compare in fp32 on every processor
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores: threads would wait for each other's
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the processes that tests start, the first alone compiles our code
+remember()
 
 Verb = Callable[..., tuple[int, str, str]]
 

@@ -15,7 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SERVER = get_context("forkserver")
-SERVER.set_forkserver_preload(["seqarena.training", "seqarena.replaying", "seqarena.data_report"])
+OURS = ("training", "replaying", "data_report", "runs", "sweep.question")
+LATE = ("sklearn.feature_extraction.text", "sklearn.linear_model", "sklearn.multiclass")  # by the baselines
+SERVER.set_forkserver_preload([*(f"seqarena.{name}" for name in OURS), *LATE])
 
 Work = Callable[[int], None]
 """What a process does, given its rank: a function of a module, perhaps with arguments filled in."""

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from composing import composed
 from hydra import compose, initialize_config_dir
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
+from remembering import forgetting
 
 from seqarena.building import build
 from seqarena.data.preparation import Vocabulary
@@ -79,10 +80,15 @@ def test_every_model_goes_with_every_dataset(model: str, data: str) -> None:
 @pytest.mark.parametrize("number,model", enumerate(names("model")))
 def test_a_pair_is_what_hydra_itself_composes(number: int, model: str) -> None:
     data = names("data")[number * 4 % len(names("data"))]
+    groups, values = [f"model={model}", f"data={data}"], ["seed=3", "model.dim=96"]
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        whole = compose("train", [f"model={model}", f"data={data}", "seed=3", "model.dim=96"])
-    ours = composed(f"model={model}", "seed=3", f"data={data}", "model.dim=96")
-    assert OmegaConf.to_container(whole) == OmegaConf.to_container(ours)
+        _, remembered = (compose("train", [*groups, *rest], return_hydra_config=True) for rest in (["seed=2"], values))
+        with forgetting():
+            whole = compose("train", [*groups, *values], return_hydra_config=True)
+    assert OmegaConf.to_container(whole) == OmegaConf.to_container(remembered)
+    with open_dict(whole):
+        del whole["hydra"]
+    assert OmegaConf.to_container(whole) == OmegaConf.to_container(composed(*groups, *values))
     assert paired(model, data) == plainly(f"model={model}", f"data={data}")
 
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,10 @@ WANDB: dict[str, Any] = {"name": "wandb", "mode": "offline", "project": "p", "en
 def sent(folder: Path) -> list[dict[str, Any]]:
     """The records of the one W&B run in `folder`."""
     (log,) = folder.glob("wandb/offline-run-*/run-*.wandb")
-    command = [str(Path(sys.executable).parent / "wandb"), "leet", "inspect", "--json", str(log)]
+    from wandb.util import get_core_path
+
+    inspect = [get_core_path(), "leet", "inspect"]  # as `wandb leet inspect` does
+    command = [*inspect, "--json", "--no-observability", "--run-file", str(log), str(log.parent.parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 

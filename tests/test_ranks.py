@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from conftest import AGREEMENT, NUMBERS, ROOT
-from rank import started
+from rank import forked, started
 
 from seqarena.callbacks.history import read
 from seqarena.data.streaming_module import StreamingDataModule
@@ -86,12 +84,18 @@ def test_ranks_equal_one_process_that_accumulates(
     assert not {path.name for path in home.iterdir() if path.is_file()}
 
 
+def torchrun(command: list[str], rank: int) -> None:
+    """What the command of this name does."""
+    from torch.distributed.run import main
+
+    main(command)
+
+
 def test_torchrun_starts_the_ranks_too(tmp_path: Path) -> None:
     options = (*CLASSIFY, "model=textcnn", "trainer=ddp", "trainer.accelerator=cpu", "trainer.devices=2")
     places = (f"cache={tmp_path / 'cache'}", f"hydra.run.dir={tmp_path / 'run'}")
-    torchrun = [str(Path(sys.executable).parent / "torchrun"), "--nproc-per-node=2", str(ROOT / "train.py")]
-    done = subprocess.run([*torchrun, *options, *places], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    command = ["--nproc-per-node=2", str(ROOT / "train.py"), *options, *places]
+    forked(tmp_path / "run", 1, partial(torchrun, command)).succeed()
     record = Record.read(tmp_path / "run")
     assert (record.status, record.machine["ranks"]) == ("done", 2)
     assert pq.read_table(tmp_path / "run" / "examples.parquet")["id"].to_pylist() == list(range(17))

@@ -94,14 +94,15 @@ def test_training_commands(command: str, verb: Verb, files: None) -> None:
     assert Path("run", next((left for word, left in LEFT.items() if word in command), "record.json")).exists()
 
 
-def test_a_multirun_makes_a_folder_a_job(verb: Verb) -> None:
+def test_a_multirun_makes_a_folder_for_a_job(verb: Verb) -> None:
+    """For one: test_multirun.py has several."""
     command = next(line for line in TRAINS if " -m " in line)
-    cuts = {"model=lstm,textcnn,transformer": "model=textcnn", "seed=1,2,3": "seed=1,2"}
+    cuts = {"model=lstm,textcnn,transformer": "model=textcnn", "seed=1,2,3": "seed=1"}
     arguments = [cuts.get(one, one) for one in shlex.split(command)[2:]]
     small = [option for option in SMALL if not option.startswith("model.dim")]
     code, out, err = verb("train", *arguments, *small, *AGREEMENT, "model.dim=12", "hydra.sweep.dir=sweep")
     assert code == 0, out + err
-    assert len(list(Path("sweep").glob("*/record.json"))) == 2
+    assert len(list(Path("sweep").glob("*/record.json"))) == 1
 
 
 @pytest.mark.parametrize("command", [line for line in TRAINS if "sweeps=" in line])

@@ -1,6 +1,7 @@
 """A run repeated from its record: the same on the same machine, and what is said where it is not."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,21 @@ def test_a_run_comes_out_bitwise_the_same(verb: Verb, options: tuple[str, ...]) 
     assert json.loads(Path("again/replay.json").read_text())["word"] == "bitwise equal"
     hashes = [Record.read(Path(name)).hashes["data"] for name in ("first", "again")]
     assert hashes[0] == hashes[1]
+
+
+@pytest.fixture
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Where tests have one (conftest.py)."""
+    before = torch.get_num_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    yield
+    torch.set_num_threads(before)
+
+
+def test_so_does_one_of_two_threads(verb: Verb, two_threads: None) -> None:
+    train(verb, *SMALL, *AGREEMENT, "model=textcnn", "hydra.run.dir=first")
+    told = train(verb, "replay=first", "logger=none", "cache=cache", "hydra.run.dir=again")
+    assert "bitwise equal to first" in told and Record.read(Path("again")).machine["threads"] == 2
 
 
 def test_what_differs_first_is_named(verb: Verb) -> None:

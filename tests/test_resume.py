@@ -3,17 +3,18 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import lightning as L
 import pytest
 import torch
-from conftest import NUMBERS, ROOT, Verb
+from conftest import NUMBERS, Verb
 from filelock import FileLock
+from rank import started
 
 from seqarena.callbacks.preemption import requeue
 from seqarena.callbacks.resuming import BEFORE, LAST
@@ -220,36 +221,30 @@ def test_what_slurm_is_asked_and_what_if_it_refuses(
     assert "scontrol requeue" in caplog.text and "goes on from the checkpoint" in caplog.text
 
 
-KILLED = """
-import os, runpy, sys
-import lightning as L
+def killed(steps: int, rank: int) -> None:
+    """This process kills itself after so many optimizer steps; until then it has not imported what it does not use."""
+    step, left = L.LightningModule.optimizer_step, [steps]
 
-step, left = L.LightningModule.optimizer_step, [int(sys.argv.pop(1))]
+    def counted(self: Any, *arguments: Any, **named: Any) -> None:
+        step(self, *arguments, **named)
+        left[0] -= 1
+        if not left[0]:
+            assert "wandb" not in sys.modules
+            os.kill(os.getpid(), signal.SIGKILL)
 
-def counted(self, *arguments, **named):
-    step(self, *arguments, **named)
-    left[0] -= 1
-    if not left[0]:
-        assert "wandb" not in sys.modules, "which is imported only when it is used"
-        os.kill(os.getpid(), 9)
-
-L.LightningModule.optimizer_step = counted
-sys.argv.pop(0)
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-"""Trains as train.py does and kills itself after so many steps."""
+    L.LightningModule.optimizer_step = counted  # type: ignore[method-assign]
 
 
 @pytest.mark.slow
 def test_a_killed_process_is_followed_by_one_that_finishes_its_run(verb: Verb) -> None:
     options = [*SMALL, *AGREEMENT, "model=transformer", "trainer.validate_every=3"]
+    broken = Path("broken").absolute()
     for steps in (16, 11):
-        command = [sys.executable, "-c", KILLED, str(steps), str(ROOT / "train.py"), *options, "hydra.run.dir=broken"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        assert Record.read(Path("broken")).status == "running"
+        one = started(broken, options, 1, partial(killed, steps))
+        assert one.join() == [-signal.SIGKILL], one.said()
+        assert Record.read(broken).status == "running"
     for folder in ("broken", "whole"):
         code, _, err = verb("train", *options, f"hydra.run.dir={folder}")
         assert code == 0, err
     same("whole", "broken")
-    assert len(Record.read(Path("broken")).resumed) == 2
+    assert len(Record.read(broken).resumed) == 2

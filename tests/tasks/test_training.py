@@ -78,7 +78,7 @@ def test_accumulated_uneven_batches_give_the_gradient_of_one_large_batch(tmp_pat
 def test_eight_examples_can_be_learned_by_heart(tmp_path: Path, model: str, data: str) -> None:
     short = ["data.reader.largest=999", "data.reader.dates=0"] if data == "numbers" else []
     config = configured(
-        tmp_path, data, model, "model.lr=5e-3", "task.label_smoothing=0", "schedule=constant", "model.dim=48", *short
+        tmp_path, data, model, "model.lr=1e-2", "task.label_smoothing=0", "schedule=constant", "model.dim=48", *short
     )
     module, task = opened(config)
     batch = module._splits["train"][list(range(8))]
