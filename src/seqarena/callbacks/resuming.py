@@ -6,6 +6,7 @@ batches that are done (data/module.py), and each rank gets its own random state 
 """
 
 import logging
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 
 from seqarena.callbacks.preemption import Notice, requeue
+from seqarena.history import FILE as HISTORY
 
 log = logging.getLogger(__name__)
 
@@ -88,9 +90,11 @@ class ResumePoints(L.Callback):
         part = self._folder / f"{LAST}.part"
         trainer.save_checkpoint(part)
         if trainer.is_global_zero:
+            settle(part, self._folder.parent / HISTORY)
             if (self._folder / LAST).exists():
                 (self._folder / LAST).replace(self._folder / BEFORE)
             part.replace(self._folder / LAST)
+            settle(self._folder)
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         """The batch that is about to begin has not begun: it is read again, and is not the epoch's last one yet."""
@@ -114,9 +118,21 @@ class ResumePoints(L.Callback):
         self._random = state_dict["random"]
 
     def forget(self) -> None:
-        """A finished run does not go on."""
+        """A finished run, safe on the disk, does not go on."""
+        settle(*self._folder.glob("*.ckpt"), self._folder)
         for name in (LAST, BEFORE):
             (self._folder / name).unlink(missing_ok=True)
+
+
+def settle(*paths: Path) -> None:
+    """Have what was written to these files and folders on the disk, whatever becomes of the power."""
+    for path in paths:
+        if path.exists():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _random_state() -> dict[str, Any]:
