@@ -1,11 +1,11 @@
 """Runs killed at random moments until they end by themselves: python benchmarks/kills.py [kills] [seed]
 
-Each round draws a training by the seed (task, batches, workers, accumulation, averaging; the models by turns), runs it
-once to its end and once more in another folder, where its whole process group gets SIGTERM, SIGINT and SIGKILL by turns,
-each at a random moment, or at the first validation or the first writing of a checkpoint after it; and then the same
-command again. Both must agree: the examples of every batch, the history with each step once, the scores, and the weights
-bit by bit. The table has a line a round, then what was being done when the signals came; any difference makes the exit
-code 1.
+Each round draws a training by the seed (task, batches, workers, accumulation, averaging; the models by turns). It runs
+once to its end, and once more in another folder, where its whole process group gets SIGTERM, SIGINT and SIGKILL by
+turns, each at a random moment, or at the first validation or the first writing of a checkpoint after it; and then the
+same command again. Both must agree: the examples of every batch, the history with each step once, the scores, and the
+weights bit by bit. The table has a line a round, then what was being done when the signals came; any difference makes
+the exit code 1.
 """
 
 import json

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from seqarena.errors import InputError
 
 def weights_of(path: Path, task: nn.Module) -> dict[str, Tensor]:
     """The state of a checkpoint. InputError: it is damaged, not ours, of another model or vocabulary, or not finite."""
-    state = _loaded(path)
+    state = state_of(path)
     _refuse_other(path, state, task.state_dict())
     for name, _ in task.named_parameters():
         if not torch.isfinite(state[name]).all():
@@ -22,8 +23,10 @@ def weights_of(path: Path, task: nn.Module) -> dict[str, Tensor]:
     return state
 
 
-def _loaded(path: Path) -> dict[str, Tensor]:
+def state_of(path: Path) -> dict[str, Tensor]:
+    """The weights in a file, whatever they belong to. InputError: it is damaged, or no checkpoint of ours."""
     try:
+        require_intact(path)
         found = torch.load(path, weights_only=True, map_location="cpu")
     except Exception as error:  # whatever a damaged archive makes of the reader
         raise InputError(
@@ -34,6 +37,18 @@ def _loaded(path: Path) -> dict[str, Tensor]:
     if not isinstance(state, dict):
         raise InputError(f"{path} holds no weights: it is no checkpoint of ours; name another, or train the run again")
     return state
+
+
+def require_intact(path: Path) -> None:
+    """Raise unless a file is an archive as torch writes it, each part with its check sum, which torch does not look at.
+
+    None is packed: what unpacks to more than its size might unpack to more than any memory holds.
+    """
+    with ZipFile(path) as archive:
+        if any(part.compress_type != ZIP_STORED for part in archive.infolist()):
+            raise BadZipFile("it is packed")
+        if (part := archive.testzip()) is not None:
+            raise BadZipFile(f"its part {part} has another check sum")
 
 
 def _refuse_other(path: Path, state: dict[Any, Any], wanted: dict[str, Tensor]) -> None:

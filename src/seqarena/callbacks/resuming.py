@@ -19,6 +19,7 @@ from torch import Tensor
 
 from seqarena.callbacks.preemption import Notice, requeue
 from seqarena.history import FILE as HISTORY
+from seqarena.weights import require_intact
 
 log = logging.getLogger(__name__)
 
@@ -150,6 +151,7 @@ def point(folder: Path) -> Path | None:
     """The newest point in `folder` that can be read; None without one."""
     for path in (folder / LAST, folder / BEFORE):
         try:
+            require_intact(path)
             torch.load(path, weights_only=True, map_location="cpu", mmap=True)
         except FileNotFoundError:
             continue
