@@ -105,8 +105,9 @@ def doing(folder: Path) -> str:
 
 
 def comes(process: BaseProcess, folder: Path, phase: str | None) -> bool:
-    """Wait until the process does this, if it is to do anything; False if it ends before."""
-    while phase is not None and doing(folder) != phase:
+    """Wait until the process does this, if anything, and has a point to go on from; False if it ends before."""
+    point = folder / "checkpoints" / "resume.ckpt"
+    while phase is not None and not (doing(folder) == phase and point.exists()):
         if ended(process, 0.001):
             return False
     return True

@@ -2,10 +2,10 @@
 
 Each round draws a training by the seed (task, batches, workers, accumulation, averaging; the models by turns). It runs
 once to its end, and once more in another folder, where its whole process group gets SIGTERM, SIGINT and SIGKILL by
-turns, each at a random moment, or at the first validation or the first writing of a checkpoint after it; and then the
-same command again. Both must agree: the examples of every batch, the history with each step once, the scores, and the
-weights bit by bit. The table has a line a round, then what was being done when the signals came; any difference makes
-the exit code 1.
+turns, each at a random moment, or in the next step, validation or writing of a checkpoint once there is a point to go
+on from; and then the same command again. Both must agree: the examples of every batch, the history with each step once,
+the scores, and the weights bit by bit. The table has a line a round, then what was being done when the signals came;
+any difference makes the exit code 1.
 """
 
 import json
@@ -39,8 +39,8 @@ MOST = 4
 """Kills of one run; after them it is left alone."""
 WHOLE, BROKEN = "whole", "broken"
 
-PLAN = tuple(product((None, VALIDATION, CHECKPOINT), SIGNALS))
-"""What a kill waits for, if for anything, and its signal."""
+PLAN = tuple(product((None, STEP, VALIDATION, CHECKPOINT), SIGNALS))
+"""What a kill waits for once there is a point to go on from, or None: for nothing; and its signal."""
 
 Plan = Iterator[tuple[str | None, signal.Signals]]
 
@@ -83,7 +83,7 @@ def play(options: tuple[str, ...], home: Path, chance: random.Random, plan: Plan
     if whole.exitcode:
         told = (home / f"{WHOLE}.log").read_text()[-300:]
         return Round(options, differences=[f"the uninterrupted run failed: {told}"])
-    interrupted(found, home / BROKEN, lambda: chance.uniform(0.05, 0.95) * seconds, plan, min(MOST, left))
+    interrupted(found, home / BROKEN, lambda: chance.uniform(0.05, 0.7) * seconds, plan, min(MOST, left))
     if not found.differences:
         found.differences += differences(home / WHOLE, home / BROKEN)
     return found

@@ -430,5 +430,28 @@ def test_a_folder_that_cannot_be_written_predicts_and_is_not_trained_in(verb: Ve
         run.chmod(0o700)
 
 
+class Table:
+    """Hears what each case is told, and prints it."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> None:
+        case, verb = pyfuncitem.funcargs["case"], pyfuncitem.funcargs["verb"]
+        home = f"{pyfuncitem.funcargs['tmp_path']}/"
+
+        def heard(name: str, *given: str) -> tuple[int, str, str]:
+            code, out, err = verb(name, *given)
+            told = " ".join(err.replace(home, "").removeprefix("error: ").split())
+            self._lines.append(f"{name:8} | {case.name:50} | {told}\n")
+            return code, out, err
+
+        pyfuncitem.funcargs["verb"] = heard
+
+    def pytest_unconfigure(self) -> None:
+        sys.stdout.writelines(self._lines)
+
+
 if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q", "-rA", "--no-header"]))
+    quietly = ("-k", "one_message", "-o", "addopts=", "-p", "no:terminal")
+    sys.exit(pytest.main([__file__, *quietly], plugins=[Table()]))
