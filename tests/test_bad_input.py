@@ -263,7 +263,7 @@ RECORDS = [
     folder("a record that is no UTF-8", written(FILE, b'{"run": "\xff"}'), FILE, "is damaged"),
     folder("a record nested too deep", written(FILE, "[" * 100_000), FILE, "is damaged"),
     folder("half a surrogate in a record", written(FILE, '{"run": "\\ud800"}'), FILE, "is damaged"),
-    folder("a record of the future", changed(FILE, "schema", to=2), FILE, "schema 2", "reads schema 1"),
+    folder("a record of the future", changed(FILE, "schema", to=2), FILE, "schema 2", "this version reads 1"),
     folder("a record without a schema", without(FILE, "schema"), FILE, "schema None"),
     folder("a record without its model", without(FILE, "model"), FILE, "model: Field required"),
     folder("metrics as a list", changed(FILE, "metrics", to=[1]), FILE, "metrics", "not '[1]'"),

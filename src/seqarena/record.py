@@ -113,9 +113,11 @@ class Record:
             raise InputError(f"{path} is missing: {folder} is not the folder of a run")
         found = forms.plain(path)
         if not isinstance(found, dict):
-            raise InputError(f"{path} does not hold a record")
+            raise InputError(f"{path} does not hold a record; {forms.CURE}")
         if found.get("schema") != SCHEMA:
-            raise InputError(f"{path} has schema {found.get('schema')}; this version reads schema {SCHEMA}")
+            raise InputError(
+                f"{path} has schema {found.get('schema')}; this version reads {SCHEMA}: take the one that wrote it"
+            )
         return forms.read(path, _form())
 
     def option(self, *path: str) -> Any:

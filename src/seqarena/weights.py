@@ -2,11 +2,11 @@
 
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import torch
 from torch import Tensor, nn
 
+from seqarena.checkpoints import require_intact
 from seqarena.errors import InputError
 
 
@@ -37,18 +37,6 @@ def state_of(path: Path) -> dict[str, Tensor]:
     if not isinstance(state, dict):
         raise InputError(f"{path} holds no weights: it is no checkpoint of ours; name another, or train the run again")
     return state
-
-
-def require_intact(path: Path) -> None:
-    """Raise unless a file is an archive as torch writes it, each part with its check sum, which torch does not look at.
-
-    None is packed: what unpacks to more than its size might unpack to more than any memory holds.
-    """
-    with ZipFile(path) as archive:
-        if any(part.compress_type != ZIP_STORED for part in archive.infolist()):
-            raise BadZipFile("it is packed")
-        if (part := archive.testzip()) is not None:
-            raise BadZipFile(f"its part {part} has another check sum")
 
 
 def _refuse_other(path: Path, state: dict[Any, Any], wanted: dict[str, Tensor]) -> None:

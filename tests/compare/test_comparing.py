@@ -323,3 +323,10 @@ def test_where_the_data_is_under_study_scores_need_one_test_set_and_speeds_do_no
     assert "data.reader.lengths and data.batch_tokens make other test sets" in scores.banners[0].text
     assert [len(block.groups) for block in speeds.blocks] == [2] and speeds.blocks[0].pairs
     assert not any(banner.separates for banner in speeds.banners)
+
+
+def test_runs_whose_configs_do_not_tell_them_apart_are_lost_by_none(tmp_path: Path) -> None:
+    three(tmp_path, "lstm", 0.9)
+    make(tmp_path, "lstm", 4, 0.6, name="other", config={})
+    found = compared(tmp_path, metric="speed/tokens_per_s", allow=("code", "versions", "budget", "decoding"))
+    assert sum(len(block.runs) for block in found.blocks) == 4

@@ -6,7 +6,6 @@ batches that are done (data/module.py), and each rank gets its own random state 
 """
 
 import logging
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 
 from seqarena.callbacks.preemption import Notice, requeue
+from seqarena.checkpoints import require_intact, settle
 from seqarena.history import FILE as HISTORY
-from seqarena.weights import require_intact
 
 log = logging.getLogger(__name__)
 
@@ -86,12 +85,12 @@ class ResumePoints(L.Callback):
         return late, stopping
 
     def _save(self, trainer: L.Trainer) -> None:
-        """Whole under a temporary name, safe on the disk, then renamed: no crash leaves less than one good point."""
+        """Whole under another name, then renamed, with the history up to it: no crash leaves less than a good point."""
         self._due, self._saved = False, time.monotonic()
         part = self._folder / f"{LAST}.part"
         trainer.save_checkpoint(part)
         if trainer.is_global_zero:
-            settle(part, self._folder.parent / HISTORY)
+            settle(self._folder.parent / HISTORY)
             if (self._folder / LAST).exists():
                 (self._folder / LAST).replace(self._folder / BEFORE)
             part.replace(self._folder / LAST)
@@ -119,21 +118,9 @@ class ResumePoints(L.Callback):
         self._random = state_dict["random"]
 
     def forget(self) -> None:
-        """A finished run, safe on the disk, does not go on."""
-        settle(*self._folder.glob("*.ckpt"), self._folder)
-        for name in (LAST, BEFORE):
-            (self._folder / name).unlink(missing_ok=True)
-
-
-def settle(*paths: Path) -> None:
-    """Have what was written to these files and folders on the disk, whatever becomes of the power."""
-    for path in paths:
-        if path.exists():
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        """A finished run does not go on, and needs no half of a checkpoint."""
+        for path in (self._folder / LAST, self._folder / BEFORE, *self._folder.glob("*.part")):
+            path.unlink(missing_ok=True)
 
 
 def _random_state() -> dict[str, Any]:
