@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import AGREEMENT, SMALL, Verb, finished_run
+from conftest import AGREEMENT, ROOT, SMALL, Verb, finished_run
 
 from seqarena.record import FILE, Record
 
@@ -438,11 +438,13 @@ class Table:
 
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> None:
         case, verb = pyfuncitem.funcargs["case"], pyfuncitem.funcargs["verb"]
-        home = f"{pyfuncitem.funcargs['tmp_path']}/"
+        home = pyfuncitem.funcargs["tmp_path"]
 
         def heard(name: str, *given: str) -> tuple[int, str, str]:
             code, out, err = verb(name, *given)
-            told = " ".join(err.replace(home, "").removeprefix("error: ").split())
+            for place in (home, home.parent, ROOT):
+                err = err.replace(f"{place}/", "")
+            told = " ".join(err.removeprefix("error: ").split())
             self._lines.append(f"{name:8} | {case.name:50} | {told}\n")
             return code, out, err
 
