@@ -1,28 +1,28 @@
 """Runs killed at random moments until they end by themselves: python benchmarks/kills.py [kills] [seed]
 
-Each round draws a training by the seed (a model, a task, workers, accumulation, averaging), runs it once to its end and
-once more in another folder, where its whole process group gets SIGTERM, SIGINT and SIGKILL by turns, each time at a
-random moment, and the same command again. Then both must agree: the examples of every batch, the history with each
-step once, the scores, and the weights bit by bit. The table has a line a round; any difference makes the exit code 1.
-
-Every attempt is a process of its own, forked from one that has imported everything, so that a start takes a second.
+Each round draws a training by the seed (task, batches, workers, accumulation, averaging; the models by turns). It runs
+once to its end, and once more in another folder, where its whole process group gets SIGTERM, SIGINT and SIGKILL by
+turns, each at a random moment, or in the next step, validation or writing of a checkpoint once there is a point to go
+on from; and then the same command again. Both must agree: the examples of every batch, the history with each step once,
+the scores, and the weights bit by bit. The table has a line a round, then what was being done when the signals came;
+any difference makes the exit code 1.
 """
 
 import json
-import multiprocessing
 import os
 import random
-import runpy
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from multiprocessing.process import BaseProcess
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
+
+from attempt import CHECKPOINT, ENDS, ORDER, START, STEP, TEST, VALIDATION, comes, context, ended, kill, started
 
 ROOT = Path(__file__).resolve().parents[1]
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
@@ -32,104 +32,50 @@ TASKS = {
     "tagging": ("data=recall",),
     "translation": ("data=numbers", "data.tokenizer.vocabulary=120", "task.decoding.beam=1"),
 }
-SIZE = ("data.reader.train=300", "data.reader.val=24", "data.reader.test=24", "data.batch_examples=10", "model.dim=24")
-ALWAYS = ("logger=none", "trainer.log_every=1", "trainer.max_epochs=4", "data.word_dropout=0.1", *SIZE)
+SIZE = ("data.reader.train=240", "data.reader.val=24", "data.reader.test=24", "model.dim=24")
+BATCHES = ("data.batch_examples=10", "data.batch_tokens=400")
+ALWAYS = ("logger=none", "trainer.log_every=1", "trainer.max_epochs=3", "data.word_dropout=0.1", *SIZE)
 MOST = 4
 """Kills of one run; after them it is left alone."""
-ENDS = 60.0
-"""Seconds in which a process must be gone after its signal."""
-ORDER = "order.jsonl"
 WHOLE, BROKEN = "whole", "broken"
 
 IMPORTED = [*(f"seqarena.{name}" for name in ("training", "sweep.question", "runs")), "sklearn.linear_model"]
+PLAN = tuple(product((None, STEP, VALIDATION, CHECKPOINT), SIGNALS))
+"""What a kill waits for once there is a point to go on from, or None: for nothing; and its signal."""
 
-context = multiprocessing.get_context("forkserver")
+Plan = Iterator[tuple[str | None, signal.Signals]]
 
 
 @dataclass
 class Round:
-    """What became of one training: by signal how often it was killed, and what differs from the uninterrupted one."""
+    """What became of one training: how often it was killed, by signal and by what it was doing, and what differs."""
 
     options: tuple[str, ...]
     kills: Counter[str] = field(default_factory=Counter)
+    phases: Counter[tuple[str, str]] = field(default_factory=Counter)
     resumes: int = 0
     differences: list[str] = field(default_factory=list)
 
 
-def draw(chance: random.Random) -> tuple[str, ...]:
-    """The options of a training."""
+def draw(model: str, chance: random.Random) -> tuple[str, ...]:
+    """The options of a training of this model."""
     accumulate, average = chance.choice((1, 2, 3)), chance.choice((0, 2))
     return (
-        f"model={chance.choice(MODELS)}",
+        f"model={model}",
         *TASKS[chance.choice(list(TASKS))],
+        chance.choice(BATCHES),
         f"data.workers={chance.choice((0, 2))}",
         f"trainer.accumulate={accumulate}",
         f"trainer.average={average}",
-        f"trainer.validate_every={chance.choice((3, 5, 10))}",
+        f"trainer.validate_every={chance.choice((4, 7, 10))}",
         f"seed={chance.randrange(1000)}",
     )
-
-
-# one attempt, in a process of its own ---------------------------------------------------------------------------------
-
-
-def train(options: Sequence[str], folder: str) -> None:
-    """What `python train.py` does, in a process group of its own, with the examples of each batch noted beside it."""
-    os.setsid()
-    multiprocessing.set_start_method("fork", force=True)  # of data workers, as where nothing was preloaded
-    with Path(f"{folder}.log").open("a") as log:
-        for stream in (1, 2):
-            os.dup2(log.fileno(), stream)
-    note_batches(Path(f"{folder}-{ORDER}"))
-    sys.argv = ["train.py", *options, f"hydra.run.dir={folder}"]
-    runpy.run_path(str(ROOT / "train.py"), run_name="__main__")
-
-
-def note_batches(path: Path) -> None:
-    """Each batch adds a line: its epoch, its place in it, the ids of its examples."""
-    from seqarena.tasks.task import SequenceTask
-
-    step, order = SequenceTask.training_step, path.open("ab", buffering=0)
-    order.write(b"\n")  # the last line of a killed process may be cut off
-
-    def noted(self: Any, batch: Any, batch_index: int) -> Any:
-        line = [self.current_epoch, batch_index, batch.id_B.tolist()]
-        order.write(json.dumps(line).encode() + b"\n")
-        return step(self, batch, batch_index)
-
-    SequenceTask.training_step = noted  # type: ignore[method-assign]
-
-
-def started(options: Sequence[str], folder: Path) -> BaseProcess:
-    """A process that trains."""
-    process = context.Process(target=train, args=(options, str(folder)))
-    process.start()
-    return process
-
-
-def ended(process: BaseProcess, seconds: float | None = None) -> bool:
-    """Whether the process has ended by then."""
-    process.join(seconds)
-    return process.exitcode is not None
-
-
-def kill(process: BaseProcess, number: signal.Signals) -> bool:
-    """Send the signal to the whole group; False if it had to be killed in the end."""
-    try:
-        os.killpg(process.pid or 0, number)
-    except ProcessLookupError:
-        process.kill()  # it has no group of its own yet: nothing has begun
-    if ended(process, ENDS):
-        return True
-    os.killpg(process.pid or 0, signal.SIGKILL)
-    process.join()
-    return False
 
 
 # a round --------------------------------------------------------------------------------------------------------------
 
 
-def play(options: tuple[str, ...], home: Path, chance: random.Random, left: int) -> Round:
+def play(options: tuple[str, ...], home: Path, chance: random.Random, plan: Plan, left: int) -> Round:
     """Train once without and once with kills, at most `left` of them."""
     found, began = Round(options), time.perf_counter()
     whole = started(options, home / WHOLE)
@@ -138,22 +84,27 @@ def play(options: tuple[str, ...], home: Path, chance: random.Random, left: int)
     if whole.exitcode:
         told = (home / f"{WHOLE}.log").read_text()[-300:]
         return Round(options, differences=[f"the uninterrupted run failed: {told}"])
-    interrupted(found, home / BROKEN, chance, seconds, min(MOST, left))
+    interrupted(found, home / BROKEN, lambda: chance.uniform(0.05, 0.7) * seconds, plan, min(MOST, left))
     if not found.differences:
         found.differences += differences(home / WHOLE, home / BROKEN)
     return found
 
 
-def interrupted(found: Round, folder: Path, chance: random.Random, seconds: float, most: int) -> None:
+def interrupted(found: Round, folder: Path, moment: Callable[[], float], plan: Plan, most: int) -> None:
     """Kill and start again, the kills at moments between the start and the time a whole run takes."""
     while True:
         process = started(found.options, folder)
-        alone = found.kills.total() >= most
-        if ended(process, None if alone else chance.uniform(0.05, 0.95) * seconds):
+        if found.kills.total() >= most:
+            process.join()
+        if ended(process, moment()):
             break
-        number = SIGNALS[found.kills.total() % len(SIGNALS)]
+        phase, number = next(plan)
+        if not comes(process, folder, phase):
+            break
+        phase, in_time = kill(process, number, folder)
         found.kills[number.name] += 1
-        if not kill(process, number):
+        found.phases[number.name, phase] += 1
+        if not in_time:
             found.differences.append(f"did not end within {ENDS:.0f} s of {number.name}")
     if process.exitcode:
         told = Path(f"{folder}.log").read_text()[-300:]
@@ -207,20 +158,30 @@ def weights(folder: Path, name: str) -> dict[str, tuple[str, bytes]]:
     return {key: (str(value.dtype), value.numpy().tobytes()) for key, value in state.items()}
 
 
+def shown(phases: Counter[tuple[str, str]]) -> Iterator[str]:
+    """Lines that say what was being done when each signal came."""
+    names = (START, STEP, VALIDATION, CHECKPOINT, TEST)
+    yield "".join(f"{title:>14}" for title in ("signal during", *names))
+    for number in SIGNALS:
+        yield f"{number.name:>14}" + "".join(f"{phases[number.name, name]:>14}" for name in names)
+
+
 def main(kills: int, seed: int) -> int:
     """Rounds until there were so many kills; the table as they come. The exit code: 1 if anything differs."""
     context.set_forkserver_preload(IMPORTED)
-    chance, rounds = random.Random(seed), list[Round]()
+    chance, rounds, plan = random.Random(seed), list[Round](), cycle(PLAN)
+    models = cycle(chance.sample(MODELS, len(MODELS)))
     print(f"{'kills':>30}{'resumes':>9}  differences  options", flush=True)
     while (left := kills - sum(one.kills.total() for one in rounds)) > 0:
         with tempfile.TemporaryDirectory() as home:
-            options = (*draw(chance), *ALWAYS, f"cache={home}/cache")
-            rounds.append(found := play(options, Path(home), chance, left))
+            options = (*draw(next(models), chance), *ALWAYS, f"cache={home}/cache")
+            rounds.append(found := play(options, Path(home), chance, plan, left))
         told = ", ".join(f"{number} {name}" for name, number in found.kills.items())
-        shown = " ".join(options[: -len(ALWAYS) - 1])
-        print(f"{told:>30}{found.resumes:>9}  {'; '.join(found.differences) or 'none':11}  {shown}", flush=True)
+        asked = " ".join(options[: -len(ALWAYS) - 1])
+        print(f"{told:>30}{found.resumes:>9}  {'; '.join(found.differences) or 'none':11}  {asked}", flush=True)
     wrong = sum(bool(one.differences) for one in rounds)
     resumes = sum(one.resumes for one in rounds)
+    print(*shown(sum((one.phases for one in rounds), Counter())), sep="\n")
     print(f"{kills} kills of {len(rounds)} runs, {resumes} resumes, {wrong} runs that differ")
     return int(wrong > 0)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import AGREEMENT, SMALL, Verb, finished_run
+from conftest import AGREEMENT, ROOT, SMALL, Verb, finished_run
 
 from seqarena.record import FILE, Record
 
@@ -263,7 +263,7 @@ RECORDS = [
     folder("a record that is no UTF-8", written(FILE, b'{"run": "\xff"}'), FILE, "is damaged"),
     folder("a record nested too deep", written(FILE, "[" * 100_000), FILE, "is damaged"),
     folder("half a surrogate in a record", written(FILE, '{"run": "\\ud800"}'), FILE, "is damaged"),
-    folder("a record of the future", changed(FILE, "schema", to=2), FILE, "schema 2", "reads schema 1"),
+    folder("a record of the future", changed(FILE, "schema", to=2), FILE, "schema 2", "this version reads 1"),
     folder("a record without a schema", without(FILE, "schema"), FILE, "schema None"),
     folder("a record without its model", without(FILE, "model"), FILE, "model: Field required"),
     folder("metrics as a list", changed(FILE, "metrics", to=[1]), FILE, "metrics", "not '[1]'"),
@@ -430,5 +430,30 @@ def test_a_folder_that_cannot_be_written_predicts_and_is_not_trained_in(verb: Ve
         run.chmod(0o700)
 
 
+class Table:
+    """Hears what each case is told, and prints it."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> None:
+        case, verb = pyfuncitem.funcargs["case"], pyfuncitem.funcargs["verb"]
+        home = pyfuncitem.funcargs["tmp_path"]
+
+        def heard(name: str, *given: str) -> tuple[int, str, str]:
+            code, out, err = verb(name, *given)
+            for place in (home, home.parent, ROOT):
+                err = err.replace(f"{place}/", "")
+            told = " ".join(err.removeprefix("error: ").split())
+            self._lines.append(f"{name:8} | {case.name:50} | {told}\n")
+            return code, out, err
+
+        pyfuncitem.funcargs["verb"] = heard
+
+    def pytest_unconfigure(self) -> None:
+        sys.stdout.writelines(self._lines)
+
+
 if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q", "-rA", "--no-header"]))
+    quietly = ("-k", "one_message", "-o", "addopts=", "-p", "no:terminal")
+    sys.exit(pytest.main([__file__, *quietly], plugins=[Table()]))

@@ -21,7 +21,7 @@ from omegaconf import OmegaConf
 from tampering import BYTES, damaged, encoded, fuzz, tampered
 
 from seqarena.compare import watching
-from seqarena.compare.records import EXAMPLES, LEDGER, of_sweep
+from seqarena.compare.records import EXAMPLES, LEDGER, of_sweep, read_examples
 from seqarena.compare.verb import run as compare_run
 from seqarena.errors import InputError
 from seqarena.history import FILE as HISTORY
@@ -207,6 +207,15 @@ def test_whatever_examples_hold_is_compared_or_refused(project: Path, sweep: str
     with holding(path, content):
         page = compared(project, sweep)
     assert not Markup(page or "").wrong
+
+
+def test_a_column_whose_name_is_no_utf8_is_refused(project: Path) -> None:
+    path = project / SWEEP / "lstm-seed1" / EXAMPLES
+    with (
+        holding(path, path.read_bytes().replace(b"correct", b"\x80orrect")),
+        pytest.raises(InputError, match="cannot be read"),
+    ):
+        read_examples(path.parent)
 
 
 @pytest.mark.parametrize("tree", [{"jobs": [{"folder": "../../x", "overrides": [], "status": "queued"}]}])

@@ -3,14 +3,14 @@
 import importlib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import torch
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from seqarena.errors import InputError
 
@@ -45,12 +45,21 @@ def filled(kind: Callable[..., T], node: DictConfig, name: str) -> T:
 def check_node(node: DictConfig) -> None:
     """Refuse a node, or one inside it, that names code of others or holds a value that its signature does not take."""
     for key, part in node.items_ex(resolve=True):
-        if isinstance(part, DictConfig):
-            check_node(part)
+        for inner in _nodes(part):
+            check_node(inner)
         if key == "_args_":
             raise InputError("_args_ has no place in a config: name each argument")
     if "_target_" in node:
         check_values(target(str(node["_target_"])), plain_values(node), option_names(node, ""))
+
+
+def _nodes(part: Any) -> Iterator[DictConfig]:
+    """A node, or those in a list, however deep: Hydra would build each of them."""
+    if isinstance(part, DictConfig):
+        yield part
+    if isinstance(part, ListConfig):
+        for one in part:
+            yield from _nodes(one)
 
 
 def target(name: str) -> Callable[..., Any]:

@@ -47,6 +47,6 @@ def claim(folder: Path, option: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{option}={folder} cannot be made: {error.strerror}") from error
+        raise InputError(f"{option}={folder} cannot be made ({error.strerror}): choose another") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"{option}={folder} cannot be written: choose a folder that is yours")

@@ -1,10 +1,13 @@
 """Errors meant for a person: the message says what is wrong, where, and what to do; no traceback is shown."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class InputError(Exception):
@@ -32,8 +35,13 @@ def explained(*kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {harmless(str(error))}", file=sys.stderr)
         raise SystemExit(2) from error
+
+
+def harmless(text: str) -> str:
+    """The same with characters that a terminal obeys, or that turn the order of others, written as `U+001B`."""
+    return _OBEYED.sub(lambda found: f"U+{ord(found[0]):04X}", text)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from seqarena.errors import InputError
 
 T = TypeVar("T")
 
+CURE = "copy it again from where it was written, or do without it"
 OPEN = ConfigDict(extra="allow", strict=True)
 Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
 Count = Annotated[int, Field(ge=0, le=2**63)]
@@ -192,7 +193,7 @@ def plain(path: Path) -> Any:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise InputError(f"{path} is damaged (cut off or not JSON): {error}") from error
+        raise InputError(f"{path} is damaged (cut off or not JSON): {error}; {CURE}") from error
 
 
 def read(path: Path, form: TypeAdapter[T]) -> T:
@@ -202,7 +203,7 @@ def read(path: Path, form: TypeAdapter[T]) -> T:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        raise InputError(f"{path} is damaged, or of another version: {problem(error)}") from error
+        raise InputError(f"{path} is damaged, or of another version: {problem(error)}; {CURE}") from error
 
 
 def problem(error: ValidationError) -> str:

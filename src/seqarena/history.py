@@ -17,10 +17,14 @@ _LINE = TypeAdapter(dict[str, int | float | None])
 def read(folder: Path, holding: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The lines of a run's history, or those that hold one of these keys; a last line that a crash cut off is left out.
 
-    Each is the optimizer `step` and numbers; one that was not finite is None. InputError: a line is of another form.
+    Each is the optimizer `step` and numbers; one that was not finite is None. InputError: there is none, or a line
+    is of another form.
     """
     path, wanted = folder / FILE, [f'"{key}"'.encode() for key in holding]
-    lines = path.read_bytes().split(b"\n")[:-1]
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     return [
         _line(line, f"{path}:{number}")
         for number, line in enumerate(lines, 1)

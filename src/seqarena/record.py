@@ -1,7 +1,8 @@
 """What one run leaves behind for others to read: `record.json`, schema 1.
 
 A record is plain JSON. It is replaced as a whole, so a reader sees an old one or a new one, never half of one. A number
-that is not finite is written as null and read as NaN. Values whose names say that they are secret are left out.
+that is not finite is written as null and read as NaN. Values whose names say that they are secret are left out, and
+those of environment variables with such names.
 """
 
 import hashlib
@@ -34,6 +35,8 @@ PLACES = ("cache", "logger", "lr_find", "report", "replay", "sweep", "jobs", "re
 
 _SECRET = re.compile(r"(^|[._-])(api_?key|key|token|password|passwd|secret|credentials?)$", re.IGNORECASE)
 _HIDDEN = "(hidden)"
+SECRET_LENGTH = 8
+"""Characters that a secret has at least; a shorter value might be any word."""
 
 Buckets = list[dict[str, Any]]
 """Strata of one axis: `bucket` (its name), `n` (examples in it), then each metric by name."""
@@ -89,7 +92,7 @@ class Record:
 
     def write(self, folder: Path) -> None:
         """Replace the record of `folder`: under a temporary name in it first, safe on the disk, then renamed."""
-        told = json.dumps(_finite(asdict(self)), indent=1, ensure_ascii=False, allow_nan=False)
+        told = veiled(json.dumps(_finite(asdict(self)), indent=1, ensure_ascii=False, allow_nan=False))
         descriptor, part = tempfile.mkstemp(prefix=f".{FILE}-", dir=folder)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -106,13 +109,15 @@ class Record:
     def read(cls, folder: Path) -> "Record":
         """The record of a run's folder. InputError: there is none, it is damaged, of another form or schema."""
         path = folder / FILE
-        if not path.exists():
+        if not path.is_file():
             raise InputError(f"{path} is missing: {folder} is not the folder of a run")
         found = forms.plain(path)
         if not isinstance(found, dict):
-            raise InputError(f"{path} does not hold a record")
+            raise InputError(f"{path} does not hold a record; {forms.CURE}")
         if found.get("schema") != SCHEMA:
-            raise InputError(f"{path} has schema {found.get('schema')}; this version reads schema {SCHEMA}")
+            raise InputError(
+                f"{path} has schema {found.get('schema')}; this version reads {SCHEMA}: take the one that wrote it"
+            )
         return forms.read(path, _form())
 
     def option(self, *path: str) -> Any:
@@ -185,7 +190,7 @@ def begin(folder: Path, config: dict[str, Any], overrides: list[str], root: Path
         task=config["task"]["name"],
         seed=config["seed"],
         config=redacted(config),
-        overrides=[_redacted_override(one) for one in overrides],
+        overrides=[redacted_override(one) for one in overrides],
         code=code(root),
         versions=versions(),
         machine=machine,
@@ -200,19 +205,33 @@ def now() -> str:
 
 
 def redacted(tree: Any) -> Any:
-    """The same plain data without the values of keys called `key`, `api_key`, `token`, `password` and so on."""
+    """The same plain data without the values of keys called `key`, `api_key`, `token`, `password` and so on.
+
+    Nor with those of environment variables called so.
+    """
     if isinstance(tree, dict):
         return {name: _hidden(part) if _SECRET.search(str(name)) else redacted(part) for name, part in tree.items()}
-    return [redacted(value) for value in tree] if isinstance(tree, list) else tree
+    if isinstance(tree, list):
+        return [redacted(value) for value in tree]
+    return veiled(tree) if isinstance(tree, str) else tree
+
+
+def veiled(text: str) -> str:
+    """The same without the values of environment variables whose names say that they are secret."""
+    for name, value in os.environ.items():
+        if len(value) >= SECRET_LENGTH and _SECRET.search(name):
+            text = text.replace(value, _HIDDEN)
+    return text
 
 
 def _hidden(value: Any) -> Any:
     return None if value is None else _HIDDEN
 
 
-def _redacted_override(override: str) -> str:
+def redacted_override(override: str) -> str:
+    """The same for an option as it was written."""
     name, equals, _ = override.partition("=")
-    return f"{name}={_HIDDEN}" if equals and _SECRET.search(name) else override
+    return f"{name}={_HIDDEN}" if equals and _SECRET.search(name) else veiled(override)
 
 
 def config_hash(config: dict[str, Any]) -> str:

@@ -15,13 +15,16 @@ from torch import Tensor
 from seqarena.compare.comparing import HEADLINE
 from seqarena.compare.influences import Examples, group
 from seqarena.compare.records import read as entry
+from seqarena.compare.records import read_examples
 from seqarena.compare.statistics import contrast
 from seqarena.errors import InputError
 from seqarena.history import read
 from seqarena.ranks import is_first
-from seqarena.record import Record, relative
+from seqarena.record import FILE, Record, relative
+from seqarena.runs import literal
 from seqarena.sweep.metrics import Metric, parse
 from seqarena.training import train
+from seqarena.weights import state_of
 
 BITWISE, NOISE, DIFFERENT = "bitwise equal", "equal within seed noise", "different"
 TIMED = ("speed/", "memory/", "cost/train_seconds")
@@ -58,18 +61,27 @@ def replay(asked: DictConfig, folder: Path, overrides: Sequence[str]) -> None:
     record = Record.read(source)
     if record.status != "done":
         raise InputError(f"replay={asked.replay} is {record.status}: only a finished run can be repeated")
-    train(config_of(record, asked), folder, [f"replay={asked.replay}"])
+    config = config_of(record, asked)
+    require_whole(source, record)
+    train(config, folder, [f"replay={asked.replay}"])
     if is_first():
         found = outcome(source, folder)
         (folder / "replay.json").write_text(json.dumps({"of": str(source), **vars(found)}, indent=1) + "\n")
         Console().print(told(found, source, record), soft_wrap=True, highlight=False)
 
 
+def require_whole(source: Path, record: Record) -> None:
+    """InputError: something is damaged that a repetition would be compared with, when it has been trained."""
+    read(source), state_of(source / WEIGHTS), read_examples(source)
+    if HEADLINE.get(record.task) not in record.metrics:
+        raise InputError(f"{source / FILE} holds no {HEADLINE.get(record.task, 'score')}, so nothing can be compared")
+
+
 def config_of(record: Record, asked: DictConfig) -> DictConfig:
     """The config of a record, kept and watched as this command asks."""
     config: dict[str, Any] = {**record.config, "cache": asked.cache, "sweep": None, "replay": None}
     config["logger"] = OmegaConf.to_container(asked.logger, resolve=True)
-    return OmegaConf.create(config)
+    return OmegaConf.create(literal(config))
 
 
 def outcome(before: Path, after: Path) -> Outcome:
@@ -86,7 +98,7 @@ def _differences(before: Path, after: Path) -> Iterator[str]:
         if (now := Record.read(after).hashes.get(name)) != value and name != "config":
             yield f"{name} (hash {value}, now {now})"
     yield from _of_histories(_numbers(before), _numbers(after))
-    yield from _of_weights(_weights(before), _weights(after))
+    yield from _of_weights(state_of(before / WEIGHTS), state_of(after / WEIGHTS))
 
 
 def _numbers(folder: Path) -> Numbers:
@@ -105,11 +117,6 @@ def _of_histories(before: Numbers, after: Numbers) -> Iterator[str]:
             yield f"{key} at step {step} ({value}, now not measured)"
         elif now[step, key] != value:
             yield f"{key} at step {step} ({value}, now {now[step, key]})"
-
-
-def _weights(folder: Path) -> dict[str, Tensor]:
-    found: dict[str, Tensor] = torch.load(folder / WEIGHTS, weights_only=True, map_location="cpu")["state_dict"]
-    return found
 
 
 def _of_weights(before: dict[str, Tensor], after: dict[str, Tensor]) -> Iterator[str]:

@@ -154,7 +154,7 @@ def open_run(path: Path, decoding: dict[str, Any]) -> Run:
     vocabulary = Vocabulary.load(folder / "vocabulary")
     _refuse_other(record, hashes_of(folder / "vocabulary"), folder)
     with _said_in(folder / FILE):
-        config = OmegaConf.create(_literal(record.config))
+        config = OmegaConf.create(literal(record.config))
         check_limits(config)
     with believing(folder / FILE):
         config = _searching(config, decoding)
@@ -221,10 +221,10 @@ def _places(path: Path) -> tuple[Path, Path]:
     return folder, weights
 
 
-def _literal(tree: Any) -> Any:
-    """The same plain data; InputError if a string in it would be taken for an interpolation."""
+def literal(tree: Any) -> Any:
+    """The same plain data; InputError if a name or a string in it would be taken for an interpolation."""
     if isinstance(tree, str) and "${" in tree:
         raise InputError(f"the config in {FILE} holds {tree!r}, which a resolved config cannot")
     if isinstance(tree, dict):
-        return {name: _literal(part) for name, part in tree.items()}
-    return [_literal(part) for part in tree] if isinstance(tree, list) else tree
+        return {literal(name): literal(part) for name, part in tree.items()}
+    return [literal(part) for part in tree] if isinstance(tree, list) else tree

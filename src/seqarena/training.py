@@ -30,6 +30,7 @@ from seqarena.callbacks.progress import progress
 from seqarena.callbacks.recorder import Recorder, machine
 from seqarena.callbacks.resuming import ResumePoints, point
 from seqarena.callbacks.throughput import Throughput
+from seqarena.checkpoints import WholeFiles
 from seqarena.compilation import compile_loss
 from seqarena.data.loading import AUTO
 from seqarena.data.module import DataModule
@@ -75,6 +76,7 @@ def make_trainer(config: DictConfig, folder: Path, callbacks: list[L.Callback], 
         default_root_dir=folder,
         logger=watchers,
         callbacks=callbacks,
+        plugins=[WholeFiles()],
         enable_checkpointing=any(isinstance(callback, ModelCheckpoint) for callback in callbacks),
         enable_progress_bar=False,
         enable_model_summary=False,

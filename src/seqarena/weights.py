@@ -6,12 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seqarena.checkpoints import require_intact
 from seqarena.errors import InputError
 
 
 def weights_of(path: Path, task: nn.Module) -> dict[str, Tensor]:
     """The state of a checkpoint. InputError: it is damaged, not ours, of another model or vocabulary, or not finite."""
-    state = _loaded(path)
+    state = state_of(path)
     _refuse_other(path, state, task.state_dict())
     for name, _ in task.named_parameters():
         if not torch.isfinite(state[name]).all():
@@ -22,8 +23,10 @@ def weights_of(path: Path, task: nn.Module) -> dict[str, Tensor]:
     return state
 
 
-def _loaded(path: Path) -> dict[str, Tensor]:
+def state_of(path: Path) -> dict[str, Tensor]:
+    """The weights in a file, whatever they belong to. InputError: it is damaged, or no checkpoint of ours."""
     try:
+        require_intact(path)
         found = torch.load(path, weights_only=True, map_location="cpu")
     except Exception as error:  # whatever a damaged archive makes of the reader
         raise InputError(

@@ -342,3 +342,10 @@ def test_queries_of_a_text_are_no_independent_examples(tmp_path: Path) -> None:
     score, plain = queries.groups[0].score, texts.groups[0].score
     assert score is not None and plain is not None and score.low is not None and plain.low is not None
     assert score.n == N and score.low == pytest.approx(plain.low, abs=0.01)
+
+
+def test_runs_whose_configs_do_not_tell_them_apart_are_lost_by_none(tmp_path: Path) -> None:
+    three(tmp_path, "lstm", 0.9)
+    make(tmp_path, "lstm", 4, 0.6, name="other", config={})
+    found = compared(tmp_path, metric="speed/tokens_per_s", allow=("code", "versions", "budget", "decoding"))
+    assert sum(len(block.runs) for block in found.blocks) == 4

@@ -88,3 +88,10 @@ def test_options_that_mean_nothing_are_refused(change: dict[str, object], told: 
     known = OmegaConf.load(ROOT / "conf" / "compare.yaml")
     with pytest.raises(InputError, match=told):
         options_of(OmegaConf.merge(known, change))
+
+
+def test_a_measure_called_like_a_formula_is_text_to_a_spreadsheet(tmp_path: Path) -> None:
+    make(tmp_path / "runs", "lstm", 1, 0.9, metrics={"test/accuracy": 0.9, '=HYPERLINK("x")': 1.0})
+    found = compare(of_folders(str(tmp_path / "runs")), Options())
+    heads = next(csv.reader(io.StringIO(tables.results(found))))
+    assert '\'=HYPERLINK("x")' in heads and not any(one.startswith("=") for one in heads)

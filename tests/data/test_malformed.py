@@ -470,6 +470,8 @@ CASES = [
     refused("a folder without such files", "csv", {"notes.md": ""}, "no files to read", "train.csv; val.csv; test.csv",
         "'notes.md'"),
     refused("an empty folder", "parallel_text", {}, "train.en and train.de", "There is nothing"),
+    refused("a column whose name is no UTF-8", "parquet", {"train.parquet": FLOATS.replace(b"label", b"\x80abel")},
+        "train.parquet: a text that is not UTF-8", "Write the file again"),
     refused("shards of the Hub in a folder", "parquet", {"train-00000-of-00001.parquet": FLOATS}, "no files to read",
         "data.train=", "'train-00000-of-00001.parquet'"),
     refused("an ending that nobody knows", "pairs", {"a.xlsx": ""}, "a.xlsx:",

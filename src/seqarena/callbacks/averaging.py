@@ -6,6 +6,8 @@ import lightning as L
 import torch
 from torch import Tensor
 
+from seqarena.checkpoints import write
+
 
 class LastWeights(L.Callback):
     """After each epoch the weights go to `folder`; the newest `count` stay."""
@@ -18,10 +20,8 @@ class LastWeights(L.Callback):
         weights = trainer.strategy.lightning_module_state_dict()  # put together by all ranks, where each has a slice
         if not trainer.is_global_zero:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"step-{trainer.global_step:08d}.ckpt"
-        torch.save(weights, path.with_suffix(".part"))
-        path.with_suffix(".part").rename(path)
+        write(weights, path)
         for old in self.kept()[: -self._count]:
             old.unlink()
 

@@ -17,6 +17,8 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 
 from seqarena.callbacks.preemption import Notice, requeue
+from seqarena.checkpoints import require_intact, settle
+from seqarena.history import FILE as HISTORY
 
 log = logging.getLogger(__name__)
 
@@ -83,14 +85,16 @@ class ResumePoints(L.Callback):
         return late, stopping
 
     def _save(self, trainer: L.Trainer) -> None:
-        """Whole under a temporary name, safe on the disk, then renamed: no crash leaves less than one good point."""
+        """Whole under another name, then renamed, with the history up to it: no crash leaves less than a good point."""
         self._due, self._saved = False, time.monotonic()
         part = self._folder / f"{LAST}.part"
         trainer.save_checkpoint(part)
         if trainer.is_global_zero:
+            settle(self._folder.parent / HISTORY)
             if (self._folder / LAST).exists():
                 (self._folder / LAST).replace(self._folder / BEFORE)
             part.replace(self._folder / LAST)
+            settle(self._folder)
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         """The batch that is about to begin has not begun: it is read again, and is not the epoch's last one yet."""
@@ -114,9 +118,9 @@ class ResumePoints(L.Callback):
         self._random = state_dict["random"]
 
     def forget(self) -> None:
-        """A finished run does not go on."""
-        for name in (LAST, BEFORE):
-            (self._folder / name).unlink(missing_ok=True)
+        """A finished run does not go on, and needs no half of a checkpoint."""
+        for path in (self._folder / LAST, self._folder / BEFORE, *self._folder.glob("*.part")):
+            path.unlink(missing_ok=True)
 
 
 def _random_state() -> dict[str, Any]:
@@ -134,6 +138,7 @@ def point(folder: Path) -> Path | None:
     """The newest point in `folder` that can be read; None without one."""
     for path in (folder / LAST, folder / BEFORE):
         try:
+            require_intact(path)
             torch.load(path, weights_only=True, map_location="cpu", mmap=True)
         except FileNotFoundError:
             continue

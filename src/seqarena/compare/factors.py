@@ -10,8 +10,6 @@ from seqarena.record import PLACES, Record
 from seqarena.sweep.naming import is_about_how
 from seqarena.sweep.overrides import key_of
 
-NAME = "model.name"
-
 WORDS = ("true", "false", "null")
 
 Settings = dict[str, str]
@@ -73,12 +71,17 @@ def grouped(entries: Sequence[Entry], over: str = "seed") -> dict[str, list[Entr
 
 
 def labels(every: Sequence[Settings], records: Sequence[Record]) -> list[str]:
-    """A name for each of these different settings: the model's, then the options in which it differs from its like."""
-    found = []
+    """A name for each of these different settings: the model's, then the options in which it differs from its like.
+
+    No two are the same; where a config does not say what sets it apart, a number does.
+    """
+    found: list[str] = []
     for one, record in zip(every, records, strict=True):
-        alike = [place for place, other in enumerate(every) if other.get(NAME) == one.get(NAME)]
+        alike = [place for place, other in enumerate(records) if other.model == record.model]
         telling = _telling([every[place] for place in alike], [records[place] for place in alike])
-        found.append(" ".join([record.model, *(told(path, one.get(path), telling) for path in telling)]))
+        label = " ".join([record.model, *(told(path, one.get(path), telling) for path in telling)])
+        same = sum(other == label or other.startswith(f"{label} (") for other in found)
+        found.append(f"{label} ({same + 1})" if same else label)
     return found
 
 

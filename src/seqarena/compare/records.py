@@ -120,7 +120,7 @@ def _opened(folder: Path, how: Callable[[pq.ParquetFile], T]) -> T:
             if isinstance(found, pa.Table):
                 found.validate(full=True)  # texts that are no UTF-8
             return found
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:  # a name of a column may be no UTF-8
         raise InputError(f"{path} cannot be read ({error}): evaluate the run again, or leave it out") from error
 
 

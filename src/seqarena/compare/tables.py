@@ -14,6 +14,7 @@ from rich.table import Table
 from seqarena.compare.comparison import Block, Comparison, Run, Verdict
 from seqarena.compare.files import replace
 from seqarena.compare.rows import Rows, converged, given_converged, leaderboard, pairs
+from seqarena.errors import harmless
 
 CSV, MARKDOWN, LATEX = "results.csv", "table.md", "table.tex"
 ABOUT = ("run", "folder", "data", "group", "model", "seed", "status", "counted", "converged", "metric", "score")
@@ -22,7 +23,6 @@ TEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--", "<": r"$<$", ">": r"$>$",
     "\u202f": r"\,", "\u00a0": "~",
 }  # fmt: skip
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def show(comparison: Comparison, console: Console) -> None:
@@ -80,8 +80,8 @@ def _plain(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The same with characters that are not seen, or turn the order of others, written as `U+202E`."""
-    return _UNSEEN.sub(lambda found: " " if found[0] in "\n\t" else f"U+{ord(found[0]):04X}", text)
+    """The same in one line, with characters that are not seen, or turn the order of others, written as `U+202E`."""
+    return harmless(text.translate({ord("\n"): " ", ord("\t"): " "}))
 
 
 def markdown(comparison: Comparison) -> str:
@@ -130,7 +130,7 @@ def results(comparison: Comparison) -> str:
     keys = sorted({key for _, run in every for key in run.measures})
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*ABOUT, *keys, "message"])
+    writer.writerow([*ABOUT, *map(_text, keys), "message"])
     for block, run in every:
         writer.writerow([*_about(block, run), *(_number(run.measures.get(key)) for key in keys), _text(run.message)])
     return file.getvalue()

@@ -156,7 +156,7 @@ class Tokenizer:
         try:
             library = Library.from_file(str(path))
         except Exception as error:  # the library knows no narrower class
-            raise InputError(f"{path} is not a tokenizer, or a damaged one: {error}") from error
+            raise InputError(f"{path} is not a tokenizer, or a damaged one: {error}; copy it again") from error
         if [library.id_to_token(i) for i in range(len(SPECIAL))] != SPECIAL:
             raise InputError(f"{path} is a tokenizer of another origin: its tokens 0 to 3 are not {' '.join(SPECIAL)}")
         return cls(library)

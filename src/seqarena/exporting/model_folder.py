@@ -33,6 +33,8 @@ def converted(run: Run, compute: str) -> Iterator[Path]:
     InputError: the run's folder cannot be written.
     """
     place = run.folder / "export"
+    if place.resolve() != run.folder.resolve() / "export":
+        raise InputError(f"{place} leads to {place.resolve()}, where nothing of this run is to be written: delete it")
     folder = place / f"ctranslate2-{compute}"
     try:
         place.mkdir(exist_ok=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from seqarena.errors import InputError
 from seqarena.forms import TIMED, read
+from seqarena.record import redacted_override
 from seqarena.sweep.job import Job
 
 FILE = "sweep.json"
@@ -41,7 +42,7 @@ def times(folder: Path) -> dict[str, tuple[float, float]]:
 def _entry(job: Job) -> dict[str, Any]:
     return {
         "folder": job.name,
-        "overrides": job.overrides,
+        "overrides": [redacted_override(one) for one in job.overrides],
         "config": job.config_hash,
         "status": job.status,
         "started": job.started,

@@ -57,6 +57,6 @@ def class_name(where: str, column: str, value: object, names: Sequence[str]) -> 
 def _schema(file: Path) -> pa.Schema:
     try:
         return pq.read_schema(file)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:  # a name of a column may be no UTF-8
         reason = str(error).splitlines()[0]
         raise InputError(f"{file}: not a Parquet file that can be read ({reason}). Download it again.") from error
