@@ -106,7 +106,7 @@ def test_targets_are_never_changed(examples) -> None:
         return
     for batch in loader(examples, NOISY, 7, 0, 1):
         for index, wanted in zip(batch.id_B.tolist(), batch.wanted_BT.tolist(), strict=True):
-            assert wanted[: wanted.index(3)] == examples.target[index].tolist()
+            assert wanted[: wanted.index(3)] == examples.target.rows([index])[0].tolist()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5])

@@ -39,7 +39,7 @@ def made(model: Any, shared: bool = False) -> SequenceTask:
     writes = "decoder" in model
     encoder = build(config.model.encoder)
     task = translator(encoder, build(config.model.decoder)) if writes else classifier(encoder)
-    task.trainer = SimpleNamespace(accumulate_grad_batches=1)  # type: ignore[assignment]
+    task.trainer = SimpleNamespace(accumulate_grad_batches=1, world_size=2)  # type: ignore[assignment]
     if shared:
         share_out(task, init_device_mesh("cpu", (2,)))
     return task.eval()
