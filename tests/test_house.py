@@ -87,3 +87,10 @@ def test_no_tunnels_in_models() -> None:
         if room(path) == "models":
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 assert not (isinstance(node, ast.FunctionDef) and node.args.kwarg), f"{path}:{node.lineno}"
+
+
+def test_a_clock_that_somebody_sets_ends_nothing_early_or_late() -> None:
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.BinOp | ast.Compare):
+                assert "time.time()" not in ast.unparse(node), f"{path}:{node.lineno}: time.monotonic() counts seconds"

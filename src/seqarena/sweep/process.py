@@ -36,7 +36,8 @@ class JobProcess:
                 preexec_fn=lambda: _settle(share.cores),
             )
         self.stopped_at: float | None = None
-        """When it was asked to end."""
+        """When it was asked to end; like `began` by a clock that nobody sets."""
+        self.began = time.monotonic()
         job.started, job.status, job.ran = time.time(), "running", True
 
     def ended(self) -> bool:
@@ -56,7 +57,7 @@ class JobProcess:
 
     def stop(self, reason: str, kind: signal.Signals = signal.SIGINT) -> None:
         """Ask it to end; why is kept as its message."""
-        self.job.message, self.stopped_at = reason, time.time()
+        self.job.message, self.stopped_at = reason, time.monotonic()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, kind)
 

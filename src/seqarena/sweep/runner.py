@@ -87,11 +87,11 @@ class Runner:
     def _hurry(self, process: JobProcess) -> None:
         """Stop a job that is over its time, and kill one that does not stop."""
         limit = self._manner.time_limit
-        taken = time.time() - (process.job.started or 0)
+        now = time.monotonic()
         if process.stopped_at is not None:
-            if time.time() - process.stopped_at > GRACE:
+            if now - process.stopped_at > GRACE:
                 process.stop(process.job.message, signal.SIGKILL)
-        elif limit is not None and taken > 60 * limit:
+        elif limit is not None and now - process.began > 60 * limit:
             process.stop(f"stopped after {limit:g} minutes, as time_limit={limit:g} asks")
 
     def _asked_to_stop(self, kind: int, frame: FrameType | None) -> None:
