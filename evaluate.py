@@ -1,16 +1,20 @@
 """Evaluate a finished run: python evaluate.py run=outputs/runs/... [data.path=another test set]."""
 
 import os
+import sys
 from pathlib import Path
 
 import hydra
 from omegaconf import DictConfig
 
 from seqarena import usage
-from seqarena.errors import interruptible
+from seqarena.errors import InputError, explained, interruptible
+from seqarena.secrets import refuse_secrets
 
 ROOT = Path(__file__).resolve().parent
 os.environ["SEQARENA_ROOT"] = str(ROOT)
+with explained(InputError):
+    refuse_secrets(sys.argv[1:])
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="evaluate")
@@ -18,7 +22,6 @@ def main(config: DictConfig) -> None:
     """Score, print the table, leave evaluation.json and examples.parquet behind."""
     from hydra.core.hydra_config import HydraConfig
 
-    from seqarena.errors import InputError, explained
     from seqarena.evaluating import evaluate, given
     from seqarena.models.contract import TooLong
     from seqarena.quiet import quiet

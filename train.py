@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 
 from seqarena import usage
 from seqarena.errors import InputError, explained, interruptible
+from seqarena.secrets import refuse_secrets
 from seqarena.sweep.extras import refuse_missing_plugins
 from seqarena.sweep.naming import named
 from seqarena.sweep.question import expand
@@ -16,6 +17,7 @@ from seqarena.sweep.question import expand
 ROOT = Path(__file__).resolve().parent
 os.environ["SEQARENA_ROOT"] = str(ROOT)
 with explained(InputError):
+    refuse_secrets(sys.argv[1:])
     sys.argv[1:] = named(expand(sys.argv[1:], ROOT))
     refuse_missing_plugins(sys.argv[1:])
 

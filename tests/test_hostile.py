@@ -13,7 +13,8 @@ from omegaconf import OmegaConf
 
 from seqarena.building import build
 from seqarena.errors import InputError, explained
-from seqarena.record import FILE, Record, begin, redacted, redacted_override
+from seqarena.record import FILE, Record, begin
+from seqarena.secrets import redacted, redacted_override
 
 BEST, TOKEN = "checkpoints/best.ckpt", "hf_doNotTellAnyone"
 ENCODER = {"_target_": "seqarena.models.textcnn.TextCNNEncoder", "dim": 8}
@@ -107,6 +108,13 @@ def test_keys_of_the_environment_reach_no_record(tmp_path: Path, monkeypatch: py
     record.status, record.error = "failed", {"type": "OSError", "message": f"https://me:{TOKEN}@hub cannot be reached"}
     record.write(tmp_path)
     assert TOKEN not in (tmp_path / FILE).read_text() and Record.read(tmp_path).config["steps"] == 11
+
+
+@pytest.mark.parametrize("option", ["+logger.api_key=s3cret", "++token=s3cret", "hydra.job.env_set.HF_TOKEN=s3cret"])
+def test_a_key_among_the_options_is_refused_before_hydra_writes_it_down(verb: Verb, option: str) -> None:
+    for name in ("train", "evaluate"):
+        code, out, err = verb(name, option, "hydra.run.dir=new")
+        assert code == 2 and "WANDB_API_KEY" in err and "s3cret" not in out + err and not Path("new").exists()
 
 
 def test_a_terminal_obeys_no_message(capsys: pytest.CaptureFixture[str]) -> None:

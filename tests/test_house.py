@@ -32,7 +32,8 @@ ALLOWED = {  # room -> what it may import beside the standard library and itself
         "torch", "numpy", "ctranslate2", "omegaconf", "filelock", "seqarena.errors", "seqarena.device", "seqarena.runs",
         "seqarena.models", "seqarena.tasks", "seqarena.data.batch", "seqarena.data.examples",
     ),
-    "record": ("pydantic", "seqarena.errors", "seqarena.forms"),
+    "record": ("pydantic", "seqarena.errors", "seqarena.forms", "seqarena.secrets"),
+    "secrets": ("seqarena.errors",),
     "history": ("pydantic", "seqarena.errors", "seqarena.forms"),
     "forms": ("pydantic", "pydantic_core", "typing_extensions", "seqarena.errors"),
     "tasks": (

@@ -12,7 +12,8 @@ import pytest
 from seqarena.callbacks.history import History
 from seqarena.errors import InputError
 from seqarena.history import read as read_history
-from seqarena.record import FILE, Record, begin, code, config_hash, redacted
+from seqarena.record import FILE, Record, begin, code, config_hash
+from seqarena.secrets import redacted
 
 CONFIG: dict[str, Any] = {
     "model": {"name": "lstm", "lr": 1e-3},

@@ -25,6 +25,7 @@ from pydantic import TypeAdapter
 import seqarena.forms as forms
 from seqarena.errors import InputError
 from seqarena.forms import Number, held_as
+from seqarena.secrets import redacted, redacted_override, veiled
 
 SCHEMA = 1
 FILE = "record.json"
@@ -32,11 +33,6 @@ Status = Literal["running", "done", "failed", "diverged", "interrupted"]
 PACKAGES = ("seqarena", "torch", "lightning", "hydra-core", "datasets", "tokenizers", "sacrebleu", "numpy", "wandb")
 PLACES = ("cache", "logger", "lr_find", "report", "replay", "sweep", "jobs", "retry", "fail_fast", "time_limit")
 """Parts of a config that say where a run is kept and who watches it; they are not part of its hash."""
-
-_SECRET = re.compile(r"(^|[._-])(api_?key|key|token|password|passwd|secret|credentials?)$", re.IGNORECASE)
-_HIDDEN = "(hidden)"
-SECRET_LENGTH = 8
-"""Characters that a secret has at least; a shorter value might be any word."""
 
 Buckets = list[dict[str, Any]]
 """Strata of one axis: `bucket` (its name), `n` (examples in it), then each metric by name."""
@@ -202,36 +198,6 @@ def begin(folder: Path, config: dict[str, Any], overrides: list[str], root: Path
 def now() -> str:
     """This second in UTC, as ISO 8601 writes it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def redacted(tree: Any) -> Any:
-    """The same plain data without the values of keys called `key`, `api_key`, `token`, `password` and so on.
-
-    Nor with those of environment variables called so.
-    """
-    if isinstance(tree, dict):
-        return {name: _hidden(part) if _SECRET.search(str(name)) else redacted(part) for name, part in tree.items()}
-    if isinstance(tree, list):
-        return [redacted(value) for value in tree]
-    return veiled(tree) if isinstance(tree, str) else tree
-
-
-def veiled(text: str) -> str:
-    """The same without the values of environment variables whose names say that they are secret."""
-    for name, value in os.environ.items():
-        if len(value) >= SECRET_LENGTH and _SECRET.search(name):
-            text = text.replace(value, _HIDDEN)
-    return text
-
-
-def _hidden(value: Any) -> Any:
-    return None if value is None else _HIDDEN
-
-
-def redacted_override(override: str) -> str:
-    """The same for an option as it was written."""
-    name, equals, _ = override.partition("=")
-    return f"{name}={_HIDDEN}" if equals and _SECRET.search(name) else veiled(override)
 
 
 def config_hash(config: dict[str, Any]) -> str:

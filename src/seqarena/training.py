@@ -45,8 +45,9 @@ from seqarena.quiet import quiet
 from seqarena.ranks import is_first, number
 from seqarena.rate_finder import PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
-from seqarena.record import Record, begin, earlier, redacted, relative
+from seqarena.record import Record, begin, earlier, relative
 from seqarena.runs import build_data, build_task
+from seqarena.secrets import redacted
 from seqarena.soundness.card import known
 from seqarena.tasks.sharding import Sharded, load, whole
 from seqarena.tasks.task import SequenceTask

@@ -10,7 +10,7 @@ from typing import Any
 
 from seqarena.errors import InputError
 from seqarena.forms import TIMED, read
-from seqarena.record import redacted_override
+from seqarena.secrets import redacted_override
 from seqarena.sweep.job import Job
 
 FILE = "sweep.json"
