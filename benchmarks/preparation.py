@@ -23,6 +23,8 @@ from itertools import accumulate
 from pathlib import Path
 from threading import Thread
 
+from joblib import cpu_count
+
 ROOT = Path(__file__).parents[1]
 os.environ["SEQARENA_ROOT"] = str(ROOT)
 MEASURES = ("prepared_s", "first_batch_s", "peak_mib", "peak_of_a_worker_mib")
@@ -92,7 +94,7 @@ def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("pairs", nargs="?", type=int, default=4_500_000)
     reader.add_argument("--translation", type=Path)
-    reader.add_argument("--processes", default=str(len(os.sched_getaffinity(0))))
+    reader.add_argument("--processes", default=str(cpu_count()))
     asked = reader.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = asked.translation.absolute() if asked.translation else Path(place) / "pairs"

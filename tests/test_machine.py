@@ -8,6 +8,7 @@ import torch
 
 from seqarena.callbacks import energy
 from seqarena.callbacks.peak import dtype, matmul_flops
+from seqarena.device import available_cores
 
 CPU = torch.device("cpu")
 
@@ -63,3 +64,11 @@ def test_the_peak_is_that_of_the_clock_and_draws_no_random_number(monkeypatch: p
 )
 def test_products_are_of_the_precisions_kind(precision: str, expected: torch.dtype) -> None:
     assert dtype(precision) == expected
+
+
+def test_threads_are_no_more_than_what_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # joblib counts no more, as under a container's quota
+    assert available_cores() == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert available_cores() == 3

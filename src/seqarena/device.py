@@ -5,6 +5,7 @@ import os
 import platform
 
 import torch
+from joblib import cpu_count
 from torch.optim import Optimizer
 
 EXACT = 1e-5
@@ -68,6 +69,6 @@ def fuse(optimizer: Optimizer, device: torch.device) -> None:
 
 
 def available_cores() -> int:
-    """Cores that affinity leaves to this process (not those of the host), or OMP_NUM_THREADS where that is set."""
+    """Cores that affinity and a container's quota leave to this process, or OMP_NUM_THREADS where that is set."""
     told = os.environ.get("OMP_NUM_THREADS", "")
-    return int(told) if told.isdigit() and int(told) else len(os.sched_getaffinity(0))
+    return int(told) if told.isdigit() and int(told) else cpu_count()

@@ -194,6 +194,10 @@ def test_gpus_are_dealt_out_and_too_few_are_refused(monkeypatch: pytest.MonkeyPa
     assert shares(1, 2)[0].gpus == ("3", "5")
     with pytest.raises(InputError, match="write jobs=1"):
         shares(2, 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    assert [one.environment()["OMP_NUM_THREADS"] for one in shares(2, 1)] == ["2", "3"]
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")  # joblib counts no more, as under a container's quota
+    assert [one.environment()["OMP_NUM_THREADS"] for one in shares(2, 1)] == ["1", "1"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert [one.cores for one in shares(8, 1)] == [(0,), (0,), (1,), (1,), (2,), (3,), (3,), (4,)]
 

@@ -1,5 +1,6 @@
 """A share of the machine for each job that runs at a time: its own GPUs and its own cores."""
 
+import math
 import os
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,14 +11,18 @@ from seqarena.errors import InputError
 
 @dataclass(frozen=True)
 class Share:
-    """Cores by number, and GPUs by the names that CUDA_VISIBLE_DEVICES takes (None: there are none to deal out)."""
+    """Cores by number, and GPUs by the names that CUDA_VISIBLE_DEVICES takes (None: there are none to deal out).
+
+    `threads` are as many as it has cores, or fewer where a container's quota leaves less time than there are cores.
+    """
 
     cores: tuple[int, ...]
     gpus: tuple[str, ...] | None
+    threads: int = 1
 
     def environment(self) -> dict[str, str]:
         """What a job's process is told."""
-        told = {"OMP_NUM_THREADS": str(len(self.cores))}
+        told = {"OMP_NUM_THREADS": str(self.threads)}
         return told if self.gpus is None else {**told, "CUDA_VISIBLE_DEVICES": ",".join(self.gpus)}
 
 
@@ -34,7 +39,9 @@ def shares(jobs: int, devices: int) -> list[Share]:
 
     Where there are more jobs than cores, several share one. InputError: GPUs that do not suffice.
     """
-    cores, gpus = sorted(os.sched_getaffinity(0)), visible_gpus()
+    from joblib import cpu_count  # it takes a while, and only sweeps need it
+
+    available, cores, gpus = cpu_count(), sorted(os.sched_getaffinity(0)), visible_gpus()
     if gpus and jobs * devices > len(gpus):
         raise InputError(
             f"jobs={jobs} with {devices} GPUs each need {jobs * devices}, but there are {len(gpus)}: "
@@ -42,8 +49,9 @@ def shares(jobs: int, devices: int) -> list[Share]:
         )
     bounds = [place * len(cores) // jobs for place in range(jobs + 1)]
     dealt = [tuple(cores[begin : max(end, begin + 1)]) for begin, end in pairwise(bounds)]
+    most = math.ceil(available / jobs)
     return [
-        Share(mine, tuple(gpus[place * devices : (place + 1) * devices]) if gpus else None)
+        Share(mine, tuple(gpus[place * devices : (place + 1) * devices]) if gpus else None, min(len(mine), most))
         for place, mine in enumerate(dealt)
     ]
 
