@@ -46,7 +46,7 @@ SECTIONS = {
 }
 
 
-def measured(section: Section, folders: dict[str, str | None]) -> str:
+def measured(section: Section, folders: dict[str, str | None], where: str) -> str:
     """The section's text, table included. SystemExit: its command failed."""
     given = [part for name in section.folders if folders[name] for part in (f"--{name}", folders[name] or "")]
     shown = [part for name in section.folders if folders[name] for part in (f"--{name}", "DIR")]
@@ -56,7 +56,7 @@ def measured(section: Section, folders: dict[str, str | None]) -> str:
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
     print(done.stdout, flush=True)
-    told = f"`python benchmarks/{' '.join([*section.command, *shown])}`, {machine()}"
+    told = f"`python benchmarks/{' '.join([*section.command, *shown])}`, {where}"
     return f"## {section.title}\n\n{told}:\n\n{done.stdout.strip()}\n"
 
 
@@ -88,8 +88,9 @@ def main() -> None:
         reader.error(f"no section {', '.join(sorted(unknown))}: choose of {', '.join(SECTIONS)}")
     if "multi30k" in asked.sections and not asked.translation:
         reader.error("multi30k needs --translation DIR")
+    where = machine()  # the page, which is of the tree too, has not been touched yet
     for name in asked.sections:
-        text = measured(SECTIONS[name], vars(asked))
+        text = measured(SECTIONS[name], vars(asked), where)
         sections = {**written(), SECTIONS[name].title: text}
         ordered = [sections[one.title] for one in SECTIONS.values() if one.title in sections]
         PAGE.write_text("\n".join([HEAD, *ordered]), encoding="utf-8")
