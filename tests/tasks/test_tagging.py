@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ import torch
 from conftest import ROOT, Verb
 from test_training import MODELS, configured, opened, trainer
 
+from seqarena.data.examples import tagging_batch
 from seqarena.data.module import DataModule
 from seqarena.flops import average_batch, flops_per_token
 from seqarena.tasks.tagging import Tagging
@@ -71,6 +73,23 @@ def weights_after_one_step(tagger: Make, tokens: int, accumulate: int) -> torch.
 def test_accumulated_uneven_batches_give_the_gradient_of_one_large_batch(tagger: Make) -> None:
     pieces, whole = weights_after_one_step(tagger, 60, 1000), weights_after_one_step(tagger, 10**6, 1)
     torch.testing.assert_close(pieces, whole, atol=2e-6, rtol=1e-4)
+
+
+def test_texts_without_labels_change_no_gradient(tagger: Make) -> None:
+    data, task = tagger("rnn", "model.dropout=0")
+    some = next(iter(data.train_dataloader()))
+    none = tagging_batch([0], [np.array([4, 5])], [np.zeros(0, int)], [np.zeros(0, int)], np.zeros(1, int))
+    task.trainer = SimpleNamespace(accumulate_grad_batches=1, world_size=1)  # type: ignore[assignment]
+    optimizer, found = torch.optim.SGD(task.parameters(), 1.0), []
+    for batches in ([some], [none, some], [some, none], [none]):
+        optimizer.zero_grad()
+        for batch in batches:
+            task.training_step(batch, 0).backward()
+        task.on_before_optimizer_step(optimizer)
+        found.append(torch.cat([torch.zeros(1), *(p.grad.flatten() for p in task.parameters() if p.grad is not None)]))
+    torch.testing.assert_close(found[1], found[0])
+    torch.testing.assert_close(found[2], found[0])
+    assert found[0].abs().max() > 0 and not found[3].any()
 
 
 def test_evaluation_does_not_depend_on_the_batch_size_and_a_finding_is_a_query(tagger: Make) -> None:

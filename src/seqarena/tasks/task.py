@@ -106,21 +106,21 @@ class SequenceTask(L.LightningModule, Generic[B]):
         """The batch's share of the step's loss; a step of one batch alone gets its mean, and nothing to set right."""
         total = self.loss(batch)
         if self.trainer.world_size == 1 and not self._targets:
-            self._unit = batch.targets
+            self._unit = max(1, batch.targets)  # texts may have nothing to label
         self._targets += batch.targets
         self._loss_since = self._loss_since + total.detach()
-        self._recent.append((total.detach() / batch.targets, batch.id_B))
+        self._recent.append((total.detach() / max(1, batch.targets), batch.id_B))
         self._targets_since += batch.targets
         return total / self._unit * self.trainer.accumulate_grad_batches
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         """Turn summed gradients into those of the mean over everything this step has seen, before clipping."""
         ranks = self.trainer.world_size
-        share: float | Tensor = self._unit / self._targets
+        share: float | Tensor = self._unit / max(1, self._targets)
         if ranks > 1:  # the sum stays on the device, which nobody waits for
             targets = torch.tensor(float(self._targets), device=self.device)
             dist.all_reduce(targets)
-            share = self._unit * ranks / targets
+            share = self._unit * ranks / targets.clamp(min=1)
         if ranks > 1 or share != 1:
             each = (p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None)
             torch._foreach_mul_([mine(gradient) for gradient in each], share)
