@@ -3,9 +3,9 @@
 Greedy search and a beam of 5, by torch and by CTranslate2 in float32 and in int8, over the same sentences at once. The
 model is that of `transformer-translation` (works.py) with random weights, 12 words a sentence, and 16 tokens are
 written for each, as random weights hardly ever end a target; or it is that of a run, with its test texts and lengths.
-Hugging Face's Marian of the same size, as shipped, is asked where transformers is installed. All take turns, each in a
-process of its own, and the median of `ROUNDS` counts; ratios are those of torch's speed to it. Run it on a quiet
-machine.
+Hugging Face's Marian of the same size, as shipped, is asked where transformers is installed. `products` is what bounds
+them all: the matrix products of the same search in float32, and nothing else. All take turns, each in a process of its
+own, and the median of `ROUNDS` counts; ratios are those of torch's speed to it. Run it on a quiet machine.
 """
 
 import copy
@@ -35,7 +35,10 @@ HERE = Path(__file__).resolve().parent
 ROUNDS, INNER = 3, 3
 SENTENCES = 64
 WORK, LENGTH, WRITTEN = "transformer-translation", 12, 16
+SIZES = 8000, 256, 1024, 3
+"""Of that work: words, width, width of the feed-forward layers, layers of either side."""
 ENGINES = (("torch", "float32"), ("ctranslate2", "float32"), ("ctranslate2", "int8"))
+PRODUCTS = ("products", "float32")
 BEAMS = (1, 5)
 WORDS = [f"w{number}" for number in range(7996)]  # and four marks
 
@@ -65,7 +68,7 @@ def own(asked: dict[str, str], name: str, compute: str) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         run = open_run(Path(absolute(asked["run"])), {}) if "run" in asked else untrained(Path(folder))
         texts = sentences(run, int(asked.get("sentences", SENTENCES)))
-        return [seconds(answering(run, beam, name, compute), texts) for beam in BEAMS]
+        return [timed(partial(answering(run, beam, name, compute), texts)) for beam in BEAMS]
 
 
 def answering(run: Run, beam: int, name: str, compute: str) -> Answering:
@@ -75,15 +78,37 @@ def answering(run: Run, beam: int, name: str, compute: str) -> Answering:
     return engine(dataclasses.replace(run, task=task), name, compute, "cpu")
 
 
-def seconds(answer: Answering, texts: list[str]) -> float:
-    """The median of a few answers behind a first one."""
-    answer(texts)
+def timed(work: Callable[[], object]) -> float:
+    """Seconds: the median of a few times behind a first one."""
+    work()
     taken = []
     for _ in range(INNER):
         started = time.perf_counter()
-        answer(texts)
+        work()
         taken.append(time.perf_counter() - started)
     return statistics.median(taken)
+
+
+def products(count: int) -> list[float]:
+    """Seconds that the products of weights take alone in each search: of the encoder, and of every step."""
+    prepare_cpu()
+    words, dim, inner, layers = SIZES
+    square, up, down, out = (torch.randn(shape) for shape in ((dim, dim), (inner, dim), (dim, inner), (words, dim)))
+    reading = [*[square] * 4, up, down, square, square] * layers  # the last two: what cross-attention keeps
+    writing = [*[square] * 6, up, down] * layers + [out]
+
+    def through(rows: int, weights: list[torch.Tensor]) -> None:
+        inputs = {width: torch.ones(rows, width) for width in (dim, inner)}
+        for weight in weights:
+            torch.nn.functional.linear(inputs[weight.shape[1]], weight)
+
+    def searching(beam: int) -> None:
+        through(count * (LENGTH + 1), reading)
+        for _ in range(WRITTEN):
+            through(count * beam, writing)
+
+    with torch.inference_mode():
+        return [timed(partial(searching, beam)) for beam in BEAMS]
 
 
 def elsewhere(*command: str) -> list[float]:
@@ -97,8 +122,10 @@ def sides(arguments: list[str], asked: dict[str, str]) -> dict[tuple[str, str], 
     found: dict[tuple[str, str], Callable[[], list[float]]] = {
         kind: partial(elsewhere, __file__, *arguments, f"side={':'.join(kind)}") for kind in ENGINES
     }
+    if "run" not in asked:
+        found[PRODUCTS] = partial(elsewhere, __file__, *arguments, f"side={':'.join(PRODUCTS)}")
     if "run" not in asked and find_spec("transformers") is not None:
-        sizes = 8000, 256, 1024, 3, int(asked.get("sentences", SENTENCES)), LENGTH, WRITTEN
+        sizes = *SIZES, int(asked.get("sentences", SENTENCES)), LENGTH, WRITTEN
         found["Hugging Face", "float32"] = partial(elsewhere, str(HERE / "marian.py"), *map(str, sizes))
     return found
 
@@ -118,7 +145,9 @@ def main() -> None:
     arguments = sys.argv[1:]
     asked = dict(argument.split("=", 1) for argument in arguments)
     if "side" in asked:
-        print(*own(asked, *asked["side"].split(":")), sep="\n")
+        side = tuple(asked["side"].split(":"))
+        count = int(asked.get("sentences", SENTENCES))
+        print(*(products(count) if side == PRODUCTS else own(asked, *side)), sep="\n")
         return
     every = sides(arguments, asked)
     found: dict[tuple[str, str], list[list[float]]] = {side: [] for side in every}

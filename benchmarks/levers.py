@@ -10,13 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 from unittest import mock
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, dropout
+from torch.nn.functional import cross_entropy
 
-from seqarena.device import available_cores, prepare_cpu
+from seqarena.device import prepare_cpu
 from seqarena.models.transformer import TransformerDecoder, TransformerEncoder
 
 ROUNDS = 7
@@ -28,9 +30,13 @@ def plain_loss(y_ND: Tensor, weight_VD: Tensor, wanted_N: Tensor, smoothing: flo
     return cross_entropy(y_ND @ weight_VD.T, wanted_N, reduction="sum", label_smoothing=smoothing)
 
 
-def plain_dropout(x: Tensor, rate: float, training: bool) -> Tensor:
-    """A float of random bits an element, as torch does it."""
-    return dropout(x, rate, training)
+PLAIN: dict[str, tuple[str, Callable[..., Any]]] = {
+    "sliced loss": ("seqarena.tasks.loss.cross_entropy_sum", plain_loss),
+    "cheap dropout": ("seqarena.models.dropout.bits", lambda device: "torch"),
+    "explicit attention": ("seqarena.models.attention.kernel", lambda device: "fused"),
+    "allocator": ("seqarena.device.keeps_memory", lambda: False),
+}
+"""What stands in the place of each lever where it is taken away."""
 
 
 def step() -> Callable[[], None]:
@@ -67,12 +73,7 @@ def seconds(run: Callable[[], None]) -> float:
 
 def without(name: str) -> mock._patch:
     """The lever `name` taken away, as a context."""
-    patches = {
-        "sliced loss": ("seqarena.tasks.loss.cross_entropy_sum", plain_loss),
-        "cheap dropout": ("seqarena.models.dropout.dropout", plain_dropout),
-        "explicit attention": ("seqarena.models.attention.kernel", lambda device: "fused"),
-    }
-    return mock.patch(*patches[name])
+    return mock.patch(*PLAIN[name])
 
 
 def compare(name: str) -> tuple[float, float]:
@@ -98,9 +99,7 @@ def allocator() -> tuple[float, float]:
 
 def main() -> None:
     """Print the table, or one side of the allocator's comparison."""
-    if sys.argv[1:] == ["allocator-without"]:
-        torch.set_num_threads(available_cores())
-    else:
+    with without("allocator") if sys.argv[1:] == ["allocator-without"] else nullcontext():
         prepare_cpu()
     if len(sys.argv) > 1:
         run = step()
@@ -108,10 +107,8 @@ def main() -> None:
         print(statistics.median(seconds(run) * 1000 for _ in range(ROUNDS)))
         return
     print("| lever | with it, ms | without, ms | ratio |\n|---|---|---|---|")
-    rows = {name: compare(name) for name in ("sliced loss", "cheap dropout", "explicit attention")} | {
-        "allocator": allocator()
-    }
-    for name, (with_it, without_it) in rows.items():
+    for name in PLAIN:
+        with_it, without_it = allocator() if name == "allocator" else compare(name)
         print(f"| {name} | {with_it:.0f} | {without_it:.0f} | {without_it / with_it:.2f} |")
 
 

@@ -63,16 +63,26 @@ def huggingface(work: str, config: DictConfig, vocabulary: Vocabulary) -> tuple[
 SIDES = {"bare": bare, "tight": tight, "huggingface": huggingface}
 
 
-def step(
-    optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter], loss: Loss, batch: Batch, kind: torch.dtype
-) -> None:
-    """One update."""
-    with torch.autocast("cpu", kind, enabled=kind != torch.float32):
-        mean = loss(batch)
-    mean.backward()
-    nn.utils.clip_grad_norm_(parameters, 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
+def updating(model: nn.Module, loss: Loss, config: DictConfig) -> Callable[[Batch], None]:
+    """What makes one update of the model by a batch, in the config's precision."""
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.98))
+    kind = dtype(config.trainer.precision)
+
+    def update(batch: Batch) -> None:
+        with torch.autocast("cpu", kind, enabled=kind != torch.float32):
+            mean = loss(batch)
+        mean.backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return update
+
+
+def size(model: nn.Module) -> int:
+    """The number of its weights."""
+    return sum(one.numel() for one in model.parameters())
 
 
 def speed(batches: Iterator[Batch], update: Callable[[Batch], None], steps: int) -> dict[str, float]:
@@ -99,15 +109,8 @@ def main(side: str, work: str, options: list[str]) -> None:
     data.prepare_data()
     data.setup()
     model, loss = SIDES[side](work, config, data.vocabulary)
-    parameters = list(model.parameters())
-    optimizer = torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.98))
-    kind = dtype(config.trainer.precision)
-
-    def update(batch: Batch) -> None:
-        step(optimizer, parameters, loss, batch, kind)
-
-    found = speed(cycle(data.train_dataloader()), update, works()[work].steps)
-    print(json.dumps({**found, "parameters": sum(one.numel() for one in parameters)}))
+    found = speed(cycle(data.train_dataloader()), updating(model, loss, config), works()[work].steps)
+    print(json.dumps({**found, "parameters": size(model)}))
 
 
 if __name__ == "__main__":

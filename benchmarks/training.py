@@ -1,11 +1,11 @@
 """Training speed against bare loops, Hugging Face and JoeyNMT: python benchmarks/training.py [--translation DIR] [...]
 
-Each work runs in processes of its own, ours and the others by turns, `--rounds` times; the table has medians, and the
-ratio of ours to each with the smallest and the largest of the rounds; MFU is the share of a large matrix product's
-speed on this machine that the model's own arithmetic reaches. `bare` is our model in a bare loop, so the ratio
-to it is what Lightning, callbacks and logs leave; `tight` is the same model by hand. Batches are the same for all three
-and for Hugging Face's Marian, measured where transformers is installed (`pip install transformers`); JoeyNMT makes its
-own (joey.py says how to install it). Run it on a quiet machine.
+`bare` is our model in a bare loop, so the ratio to it is what Lightning, callbacks and logs leave; `tight` is the same
+model by hand. Both make their steps between those of ours, in one process (beside.py), and the ratios are those of
+blocks of steps. Hugging Face's Marian has the same batches (`pip install transformers`), JoeyNMT makes its own (joey.py
+says how to install it): their processes take turns with ours, `--rounds` times. The table has medians, and of the
+ratios the middle half; MFU is the share of a large matrix product's speed on this machine, at its best as any of the
+runs began, that the model's own arithmetic reaches. Run it on a quiet machine.
 """
 
 import argparse
@@ -18,8 +18,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from works import SHORT, WARM, data_options, works
+import numpy as np
+from works import SHORT, data_options, timed_options, works
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -28,45 +30,42 @@ JOEYNMT = ("transformer-translation", "lstm-translation", "lstm-feeding-translat
 """The works that others are asked to do, too."""
 
 
+class Side(NamedTuple):
+    """Somebody who does a work: the size of the model, and speeds beside those of ours in the same round or block."""
+
+    parameters: float
+    speeds: list[dict[str, float]]
+    ours: list[dict[str, float]]
+
+
 def ours(name: str, options: Sequence[str]) -> dict[str, float]:
     """By train.py, from its record; its own warm-up is left out by it."""
-    steps = WARM + works()[name].steps
     with tempfile.TemporaryDirectory() as folder:
-        asked = [*options, "trainer.max_epochs=null", f"trainer.max_steps={steps}", "logger=none"]
-        timed = [f"trainer.log_every={WARM}", "trainer.validate_every=1000000"]
-        timed += ["task.decoding.ratio=0", "task.decoding.extra=1"] if "data.target=de" in options else []
-        _run(str(ROOT / "train.py"), *asked, *timed, f"hydra.run.dir={folder}/run")
+        _run(str(ROOT / "train.py"), *timed_options(name, options), f"hydra.run.dir={folder}/run")
         record = json.loads(Path(folder, "run", "record.json").read_text(encoding="utf-8"))
-    speed = record["speed"]
+    speed, best = record["speed"], record["machine"]["matmul_flops"]
     return {
         "tokens": speed["tokens_per_s"],
         "examples": speed["examples_per_s"],
         "parameters": record["parameters"]["total"],
         "waited": speed["data_wait_share"],
-        "mfu": speed["mfu"],
+        "flops": speed["mfu"] * best,
+        "best": best,
     }
 
 
-def bare(side: str, name: str, options: Sequence[str]) -> dict[str, float]:
-    """By the loop beside this file."""
-    return json.loads(_run(str(HERE / "loop.py"), side, name, *options).splitlines()[-1])
+def printed(script: str, *arguments: str) -> Any:
+    """The JSON in the last line that a script beside this file prints."""
+    return json.loads(_run(str(HERE / script), *arguments).splitlines()[-1])
 
 
-def joeynmt(name: str, options: Sequence[str]) -> dict[str, float]:
-    """By JoeyNMT's own."""
-    return json.loads(_run(str(HERE / "joey.py"), name, *options).splitlines()[-1])
-
-
-def sides(name: str, options: Sequence[str]) -> dict[str, Callable[[], dict[str, float]]]:
-    """Everybody who does a work."""
-    found: dict[str, Callable[[], dict[str, float]]] = {"ours": partial(ours, name, options)}
-    found["bare"] = partial(bare, "bare", name, options)
-    if not name.endswith(SHORT):
-        found["tight"] = partial(bare, "tight", name, options)
+def peers(name: str, options: Sequence[str]) -> dict[str, Callable[[], dict[str, float]]]:
+    """Those of others who do a work and are installed."""
+    found: dict[str, Callable[[], dict[str, float]]] = {}
     if name in HUGGINGFACE and find_spec("transformers"):
-        found["Hugging Face"] = partial(bare, "huggingface", name, options)
+        found["Hugging Face"] = partial(printed, "loop.py", "huggingface", name, *options)
     if name in JOEYNMT and find_spec("joeynmt"):
-        found["JoeyNMT"] = partial(joeynmt, name, options)
+        found["JoeyNMT"] = partial(printed, "joey.py", name, *options)
     return found
 
 
@@ -77,36 +76,47 @@ def _run(*command: str) -> str:
     return done.stdout
 
 
-def measured(sides: dict[str, Callable[[], dict[str, float]]], rounds: int) -> dict[str, list[dict[str, float]]]:
-    """Every side so many times, by turns."""
-    found: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
-    for _ in range(rounds):
-        for side, run in sides.items():
-            found[side].append(run())
-    return found
+def loops(name: str, options: Sequence[str]) -> dict[str, Side]:
+    """The bare loops, by turns with ours at every step."""
+    sides = ["bare"] if name.endswith(SHORT) else ["bare", "tight"]
+    found = printed("beside.py", name, ",".join(sides), *options)
+    return {side: Side(found[side]["parameters"], found[side]["blocks"], found["ours"]["blocks"]) for side in sides}
 
 
-def median(rounds: list[dict[str, float]], key: str) -> float:
+def measured(name: str, options: Sequence[str], rounds: int) -> tuple[list[dict[str, float]], dict[str, Side]]:
+    """Our own runs by themselves, and everybody else; every other round goes backwards, that no drift favours one."""
+    asked: dict[str, Callable[[], dict[str, float]]] = {"ours": partial(ours, name, options), **peers(name, options)}
+    found: dict[str, list[dict[str, float]]] = {side: [] for side in asked}
+    for number in range(rounds):
+        for side in list(asked)[:: -1 if number % 2 else 1]:
+            found[side].append(asked[side]())
+    mine = found.pop("ours")
+    others = {side: Side(speeds[0]["parameters"], speeds, mine) for side, speeds in found.items()}
+    return mine, {**loops(name, options), **others}
+
+
+def median(speeds: list[dict[str, float]], key: str) -> float:
     """Of one side."""
-    return statistics.median(one[key] for one in rounds)
+    return statistics.median(one[key] for one in speeds)
 
 
-def table(name: str, found: dict[str, list[dict[str, float]]]) -> str:
+def table(name: str, mine: list[dict[str, float]], others: dict[str, Side]) -> str:
     """A line for each side."""
     unit = "tokens" if "translation" in name else "examples"
-    lines = []
-    for side, rounds in found.items():
-        ratios = [mine[unit] / other[unit] for mine, other in zip(found["ours"], rounds, strict=True)]
-        ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        each = f"{median(rounds, unit):,.0f} {unit}/s"
-        size = f"{rounds[0]['parameters'] / 1e6:.2f}M"
-        told = (
-            ratio
-            if side != "ours"
-            else f"waiting for data {median(rounds, 'waited'):.1%}, MFU {median(rounds, 'mfu'):.2f}"
-        )
-        lines.append(f"| {name} | {side} | {size} | {each} | {told} |")
+    used = median(mine, "flops") / max(one["best"] for one in mine)
+    shares = f"waiting for data {median(mine, 'waited'):.1%}, MFU {used:.2f}"
+    lines = [line(name, "ours", mine[0]["parameters"], median(mine, unit), unit, shares)]
+    for side, (parameters, speeds, beside) in others.items():
+        ratios = [our[unit] / its[unit] for our, its in zip(beside, speeds, strict=True)]
+        low, middle, high = np.percentile(ratios, [25, 50, 75])
+        told = f"{middle:.2f} ({low:.2f} to {high:.2f})"
+        lines.append(line(name, side, parameters, median(speeds, unit), unit, told))
     return "\n".join(lines)
+
+
+def line(name: str, side: str, parameters: float, speed: float, unit: str, told: str) -> str:
+    """One of the table."""
+    return f"| {name} | {side} | {parameters / 1e6:.2f}M | {speed:,.0f} {unit}/s | {told} |"
 
 
 def main() -> None:
@@ -122,7 +132,7 @@ def main() -> None:
     for name in asked.works:
         data = data_options(name, asked.translation, asked.classification)
         options = [*works()[name].options, *data, f"trainer.precision={asked.precision}"]
-        print(table(name, measured(sides(name, options), asked.rounds)), flush=True)
+        print(table(name, *measured(name, options, asked.rounds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,10 @@ def composed(options: Sequence[str]) -> DictConfig:
 
 
 class Work(NamedTuple):
-    """`options` for train.py; `model` is made of the vocabulary's size and the number of classes; `steps` are timed."""
+    """`options` for train.py; `model` is made of the vocabulary's size and the number of classes.
+
+    `steps` are timed: a multiple of WARM.
+    """
 
     options: Sequence[str]
     model: Callable[[int, int], nn.Module]
@@ -41,33 +44,41 @@ def works() -> dict[str, Work]:
     large = Work(
         ["model=transformer", *wide, "model.layers=3", "model.feedforward=1024"],
         lambda words, _: transformer.Translator(words, 256, 3, 4, 1024, 0.1),
-        16,
+        32,
     )
     return {
         "transformer-translation": large,
-        f"transformer-translation{SHORT}": large._replace(steps=80),
+        f"transformer-translation{SHORT}": large._replace(steps=120),
         "lstm-translation": Work(
             ["model=lstm", *wide, "model.input_feeding=false"],
             lambda words, _: lstm.Translator(words, 256, False, 0.1),
-            24,
+            48,
         ),
         "lstm-feeding-translation": Work(
             ["model=lstm", *wide, "model.input_feeding=true"],
             lambda words, _: lstm.Translator(words, 256, True, 0.1),
-            16,
+            32,
         ),
         "textcnn-classification": Work(
-            ["model=textcnn", *narrow, "model.dim=300"], lambda words, n: classifiers.TextCNN(words, 300, n, 0.1), 150
+            ["model=textcnn", *narrow, "model.dim=300"], lambda words, n: classifiers.TextCNN(words, 300, n, 0.1), 152
         ),
         "lstm-classification": Work(
-            ["model=lstm", *narrow, "model.dim=256"], lambda words, n: classifiers.Recurrent(words, 256, n, 0.1), 150
+            ["model=lstm", *narrow, "model.dim=256"], lambda words, n: classifiers.Recurrent(words, 256, n, 0.1), 152
         ),
         "transformer-classification": Work(
             ["model=transformer", *narrow, "model.dim=256", "model.feedforward=1024"],
             lambda words, n: classifiers.Transformer(words, 256, n, 0.1),
-            150,
+            152,
         ),
     }
+
+
+def timed_options(name: str, options: Sequence[str]) -> list[str]:
+    """`options` for a run of train.py that is measured: the work's steps and a log every WARM of them, nothing else."""
+    asked = ["trainer.max_epochs=null", f"trainer.max_steps={WARM + works()[name].steps}", "logger=none"]
+    asked += [f"trainer.log_every={WARM}", "trainer.validate_every=1000000"]
+    asked += ["task.decoding.ratio=0", "task.decoding.extra=1"] if "translation" in name else []
+    return [*options, *asked]
 
 
 def data_options(name: str, translation: str | None, classification: str | None) -> list[str]:
