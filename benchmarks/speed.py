@@ -61,11 +61,15 @@ def measured(section: Section, folders: dict[str, str | None], where: str) -> st
 
 
 def machine() -> str:
-    """Where and when, and of which commit."""
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout
+    """Where and when, and of which commit; the page itself may have changed since."""
+    commit, changes = _git("rev-parse", "--short", "HEAD"), _git("status", "--porcelain", "--", ".", f":!{PAGE}")
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     day = datetime.date.today().isoformat()
-    return f"{processor()}, {available_cores()} cores, {gpu}, torch {torch.__version__}, {commit.strip()}, {day}"
+    return f"{processor()}, {available_cores()} cores, {gpu}, torch {torch.__version__}, {commit}{'-dirty' * bool(changes)}, {day}"
+
+
+def _git(*command: str) -> str:
+    return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True).stdout.strip()
 
 
 def written() -> dict[str, str]:
