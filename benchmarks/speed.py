@@ -64,8 +64,8 @@ def machine() -> str:
     """Where and when, and of which commit; the page itself may have changed since."""
     commit, changes = _git("rev-parse", "--short", "HEAD"), _git("status", "--porcelain", "--", ".", f":!{PAGE}")
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    day = datetime.date.today().isoformat()
-    return f"{processor()}, {available_cores()} cores, {gpu}, torch {torch.__version__}, {commit}{'-dirty' * bool(changes)}, {day}"
+    tree, day = f"{commit}{'-dirty' * bool(changes)}", datetime.date.today().isoformat()
+    return f"{processor()}, {available_cores()} cores, {gpu}, torch {torch.__version__}, {tree}, {day}"
 
 
 def _git(*command: str) -> str:
