@@ -136,12 +136,13 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
     explained = mishaps.explained
     with explained(config, folder), Recorder(folder, record, before) as recorder, explained(config, folder):
         config, budget, data, task = prepare(going_on(config, before))
+        arithmetic = precision.settled(config.trainer.precision, config.trainer.accelerator)
+        refuse_changed(before, arithmetic, data)
         record.budget = budget if before is None else before.budget | budget
         record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
-        record.machine["precision"] = precision.settled(config.trainer.precision, config.trainer.accelerator)
-        refuse_changed(before, record, data)
+        record.machine["precision"] = arithmetic
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
-        throughput = Throughput(config.trainer.log_every, forward, dtype(record.machine["precision"]))
+        throughput = Throughput(config.trainer.log_every, forward, dtype(arithmetic))
         recorder.describe(data, parameters(task), throughput)
         record.soundness = known(config.model, Path(config.cache))
         ends = [TimeLimit(config.budget.minutes, throughput, record.budget)] if config.budget.kind == "time" else []
@@ -203,14 +204,14 @@ def going_on(config: DictConfig, before: Record | None) -> DictConfig:
     return with_options(config, {"data.batch_tokens": before.config["data"]["batch_tokens"]})
 
 
-def refuse_changed(before: Record | None, record: Record, data: DataModule) -> None:
-    """A run that goes on must go on with the data and in the arithmetic that it began with."""
+def refuse_changed(before: Record | None, now: str, data: DataModule) -> None:
+    """A run that goes on must go on with the data and in the precision that it began with; this machine's is `now`."""
     if before is None:
         return
     changed = [name for name, value in data.hashes().items() if before.hashes.get(name, value) != value]
     if changed:
         raise InputError(f"{' and '.join(changed)} changed since this run began: begin another in a new hydra.run.dir")
-    began, now = before.machine.get("precision"), record.machine["precision"]
+    began = before.machine.get("precision")
     if began not in (None, now):
         raise InputError(
             f"this run began in {began}, and trainer.precision=auto is {now} on this machine: go on where it began, or "

@@ -39,6 +39,8 @@ class Recorder(L.Callback):
         self._lock = FileLock(folder / LOCK)
         if before is not None:
             record.started, record.metrics, record.probes = before.started, before.metrics, before.probes
+            record.config, record.budget, record.hashes = before.config, before.budget, before.hashes
+            record.machine |= {name: one for name, one in before.machine.items() if name == "precision"}
             record.resumed = [*before.resumed, now()]
         self._throughput: Throughput | None = None
         self._data: DataModule | None = None
@@ -96,6 +98,7 @@ class Recorder(L.Callback):
         log.info("parameters: %s", _listed(parameters))
         if self.record.budget:
             log.info("budget: %s", told(self.record.budget))
+        self._write()  # who goes on after a kill is held to this data, and to these batches
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """A resumed run measures again what came after its checkpoint."""
