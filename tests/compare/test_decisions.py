@@ -139,6 +139,12 @@ def test_the_forecast_is_as_powerful_as_it_says(sd: float, gap: float, needed: i
     assert seeds_needed(steady, [1, -1], true) in (needed - 1, needed, needed + 1)
 
 
+def test_who_has_many_seeds_is_told_how_many_more() -> None:
+    groups = [accuracy(right(share, 40, noise=1), np.arange(400)) for share in (0.8, 0.79)]
+    now = contrast(groups, [1, -1])
+    assert seeds_needed(groups, [1, -1], replace(now, value=0.05, examples=0.0)) == 41
+
+
 def test_no_forecast_of_no_difference() -> None:
     groups = [accuracy(GOOD, np.arange(400))] * 2
     assert forecast(groups, [1, -1], contrast(groups, [1, -1])) == ""

@@ -274,6 +274,23 @@ def test_the_page_works(chromium: Browser, plain: Path) -> None:
     assert chromium.errors == []
 
 
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [("not distinguishable", "Use transformer"), ("undecided", "lstm, for now"), ("worse", "Use lstm")],
+)
+def test_the_advice_takes_the_cheaper_only_where_a_tie_was_decided(
+    chromium: Browser, tmp_path: Path, word: str, told: str
+) -> None:
+    found = comparison(tmp_path / "runs", MODELS[:2])
+    block = found.blocks[0]
+    first, second = block.groups
+    groups = [replace(first, costs=second.costs), replace(second, costs=first.costs)]
+    pairs = [replace(one, word=word, decision=word) for one in block.pairs]
+    chromium.open(written(tmp_path, replace(found, blocks=[replace(block, groups=groups, pairs=pairs)])))
+    press(chromium, 'input[name="cost"][value="parameters"]')
+    assert chromium.run("document.querySelector('#answer .lead').textContent") == told
+
+
 def test_long_settings_are_drawn_by_their_values(chromium: Browser, tmp_path: Path) -> None:
     settings = [f"layers={n} norm=post warmup=0.{n}" for n in (2, 6)]
     chromium.open(written(tmp_path, comparison(tmp_path / "runs", settings)))

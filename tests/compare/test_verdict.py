@@ -134,6 +134,28 @@ def test_two_sides_of_one_question_count_once(home: Path) -> None:
     assert first(both).adjusted <= 2 * first(both).p
 
 
+def test_other_questions_with_the_same_p_are_counted_each(tmp_path: Path) -> None:
+    """Two exact copies of a model give every rule on them the same p, and are two chances to be wrong all the same."""
+    for seed in (1, 2, 3, 4):
+        correct = np.random.default_rng([seed, 1]).random(N) < 0.85
+        for model in ("lstm", "gru"):
+            make(tmp_path, model, seed, correct=correct)
+    one, other = ({"at_least": {"where": where, "value": 0.8}} for where in (LSTM, GRU))
+    twice = judged(tmp_path, [one, other])
+    assert twice.rules[0].p == twice.rules[1].p and first(twice).adjusted == pytest.approx(2 * first(twice).p)
+    assert first(judged(tmp_path, [one, one])).adjusted == first(judged(tmp_path, [one])).adjusted
+
+
+def test_several_groups_at_a_point_leave_a_rule_open(tmp_path: Path) -> None:
+    """Options beside the grid were changed half way: nobody may pick the half that suits."""
+    for seed in (1, 2, 3, 4):
+        make(tmp_path, "lstm", seed, 0.9)
+        make(tmp_path, "lstm", seed + 4, 0.5, name=f"lstm-more{seed}", options={"dropout": 0.5})
+        make(tmp_path, "gru", seed, 0.7)
+    found = first(judged(tmp_path, [{"better": {"where": LSTM, "than": GRU}}]))
+    assert found.outcome == "open" and "there are several groups at model lstm: lstm" in found.parts[0].note
+
+
 def test_a_rule_that_names_not_all_keys_is_meant_at_each_combination(home: Path) -> None:
     found = first(judged(home, [{"at_least": {"where": {}, "value": 0.5}}]))
     assert len(found.parts) == 3 and found.outcome == "holds"

@@ -1,36 +1,54 @@
 """Which group to take under limits: the best that keeps them, or the cheapest not distinguishable from it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from seqarena.compare.comparison import Advice, Block, GroupSummary, PairSummary
+from seqarena.compare.comparison import Advice, Banner, Block, GroupSummary, PairSummary
 from seqarena.errors import InputError
-from seqarena.sweep.metrics import MEASURES, SEARCH, Better
+from seqarena.sweep.metrics import MEASURES, SEARCH, Better, by_machine
 
 NAMED = {"parameters": "parameters/total", "flops": "flops/per_token_forward", "memory_mib": "memory/peak_mib"}
-DECIDED = ("better", "worse", "higher", "lower")
+TIED = ("not distinguishable", "equal", "identical")
+"""What is said of pairs that were decided, and not in favour of either."""
+DECIDED = (*TIED, "better", "worse", "higher", "lower")
 CHEAP = "parameters/total"
 """What is cheap where no limit is given."""
 
 
-def advise(block: Block, limits: Mapping[str, float]) -> Advice:
-    """The choice in a block. A limit is the most of a cost, the least of a speed. InputError: nobody measured it."""
+def elsewhere(block: Block, banners: Sequence[Banner]) -> set[str]:
+    """Groups any of whose runs was timed on another machine than most."""
+    for banner in banners:
+        if "machine" in banner.differs and not banner.separates:
+            most = max(banner.values, key=lambda value: len(banner.values[value]))
+            others = {run for value, runs in banner.values.items() if value != most for run in runs}
+            return {run.group for run in block.runs if run.name in others}
+    return set()
+
+
+def advise(block: Block, limits: Mapping[str, float], odd: Collection[str] = ()) -> Advice:
+    """The choice in a block. A limit is the most of a cost, the least of a speed. InputError: nobody measured it.
+
+    Groups that are `odd`, timed on another machine, are left out where time or memory is limited.
+    """
     keys = {name: _key(block, name) for name in limits}
-    fitting = [group for group in block.groups if group.score and all(_fits(group, keys[n], limits[n]) for n in limits)]
-    labels = [group.label for group in fitting]
+    left_out = sorted(odd) if any(map(by_machine, keys.values())) else []
+    known = [group for group in block.groups if group.score and group.label not in left_out]
+    fitting = [group for group in known if all(_fits(group, keys[n], limits[n]) for n in limits)]
+    aside = f" Left out, as measured on another machine: {', '.join(left_out)}." if left_out else ""
     if not fitting:
-        return Advice(
-            block.title, dict(limits), None, [], [], f"No model fits. {_closest(block, keys, limits)}".strip()
-        )
-    tied = [fitting[0], *(group for group in fitting[1:] if _no_different(block.pairs, fitting[0], group))]
+        told = f"No model fits. {_closest(known, keys, limits)}".strip() + aside
+        return Advice(block.title, dict(limits), None, [], [], told)
+    top, others = fitting[0], fitting[1:]
+    tied = [top, *(group for group in others if _no_different(block.pairs, top, group))]
     axis = next(iter(keys.values()), CHEAP)
     choice = min(tied, key=lambda group: _price(group, axis))
+    open_ = [group.label for group in others if _word(block.pairs, top, group) not in DECIDED]
     return Advice(
         block=block.title,
         limits=dict(limits),
         choice=choice.label,
-        fitting=labels,
+        fitting=[group.label for group in fitting],
         tied=[group.label for group in tied],
-        text=_text(block, choice, tied, axis),
+        text=_text(block, choice, tied, axis) + _for_now(top, open_) + aside,
     )
 
 
@@ -60,17 +78,28 @@ def _price(group: GroupSummary, key: str) -> float:
     return -cost.value if _more(key) else cost.value
 
 
+def _word(pairs: Sequence[PairSummary], top: GroupSummary, group: GroupSummary) -> str:
+    """What is said of these two; nothing where they were not compared."""
+    return next((pair.word for pair in pairs if {pair.a, pair.b} == {top.label, group.label}), "")
+
+
 def _no_different(pairs: Sequence[PairSummary], top: GroupSummary, group: GroupSummary) -> bool:
-    """Whether nothing is decided between these; a group some of whose runs diverged is no cheap equal of another."""
-    decided = any({pair.a, pair.b} == {top.label, group.label} and pair.word in DECIDED for pair in pairs)
-    return not decided and group.converged == group.counted
+    """Whether they were compared and are no different; one some of whose runs diverged is no cheap equal of another."""
+    return _word(pairs, top, group) in TIED and group.converged == group.counted
 
 
-def _closest(block: Block, keys: Mapping[str, str], limits: Mapping[str, float]) -> str:
+def _for_now(top: GroupSummary, undecided: Sequence[str]) -> str:
+    """What more runs may change."""
+    if not undecided:
+        return ""
+    return f" For now: too few runs to tell {top.label} from {', '.join(undecided)}."
+
+
+def _closest(groups: Sequence[GroupSummary], keys: Mapping[str, str], limits: Mapping[str, float]) -> str:
     """For each limit that nobody keeps, what it would have to be."""
     told = []
     for name, key in keys.items():
-        known = [group for group in block.groups if key in group.costs]
+        known = [group for group in groups if key in group.costs]
         if known and not any(_fits(group, key, limits[name]) for group in known):
             best = min(known, key=lambda group: _price(group, key))
             told.append(f"limits.{name} would have to be {best.costs[key].value:,.4g}, for {best.label}")

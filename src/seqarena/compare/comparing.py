@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from seqarena.compare.advice import advise
+from seqarena.compare.advice import advise, elsewhere
 from seqarena.compare.comparison import Advice, Banner, Block, Comparison, Run
 from seqarena.compare.decisions import Manner
-from seqarena.compare.factors import factors, given, grouped, studied
-from seqarena.compare.guard import SPEED, conditions, machines, outside, separated
+from seqarena.compare.factors import distinct, factors, given, grouped, studied
+from seqarena.compare.guard import conditions, machines, outside, repeated, separated
+from seqarena.compare.influences import logarithmic
 from seqarena.compare.looks import looked
 from seqarena.compare.pool import Pool, pooled
 from seqarena.compare.records import Entry, Planned, Selection
@@ -17,7 +18,7 @@ from seqarena.compare.summaries import Family, block, more_is_better, run
 from seqarena.compare.verdict import verdict
 from seqarena.errors import InputError
 from seqarena.record import relative
-from seqarena.sweep.metrics import parse
+from seqarena.sweep.metrics import by_machine, parse
 from seqarena.sweep.question import SCALES, Question, available
 from seqarena.sweep.question import read as read_question
 
@@ -66,7 +67,7 @@ def compare(
         banners=banners,
         verdict=None if question is None else verdict(question, pools, alpha),
         failures=[*_failures(pools), *(_planned(one) for one in selection.planned)],
-        advice=_advice(blocks, options),
+        advice=_advice(blocks, banners, options),
         notes=notes,
     )
 
@@ -96,20 +97,26 @@ def _pools(
     selection: Selection, entries: Sequence[Entry], key: str, question: Question | None, options: Options
 ) -> tuple[list[Pool], list[Banner]]:
     metric, over, keys = parse(key, entries[0].record.task), _over(question), _studied(selection, question)
+    for name, size in (("margin", options.margin), ("detect", options.detect)):
+        if size is not None and logarithmic(metric):
+            raise InputError(f"{name}={size:g} is a difference, and {key} is compared by ratios: leave it out")
     if metric.axis:
         raise InputError(f"metric={key}: name the metric over all examples; its strata are shown beside it")
     parts, banners = separated(entries, metric, keys, options.allow)
-    if metric.group not in SPEED:
+    if not by_machine(metric.key):
         banners += machines(entries)
     labelled = grouped(entries, over)
     values = {label: factors(every[0].record, keys, over) for label, every in labelled.items()}
     banners += outside(labelled, values) if selection.sweep is not None else []
-    pools = []
+    pools, repeats = [], []
     for part in parts:
         chosen = {id(entry) for entry in part}
         groups = {label: kept for label, every in labelled.items() if (kept := [e for e in every if id(e) in chosen])}
-        pools.append(pooled(groups, values, _unrecorded(selection.planned, groups, over), metric))
-    return pools, banners
+        firsts = {label: distinct(every, over) for label, every in groups.items()}
+        stand = {id(entry) for every in firsts.values() for entry in every}
+        repeats += [entry for entry in part if id(entry) not in stand]
+        pools.append(pooled(firsts, values, _unrecorded(selection.planned, groups, over), metric))
+    return pools, [*banners, *repeated(repeats)]
 
 
 def _over(question: Question | None) -> str:
@@ -162,7 +169,9 @@ def _planned(one: Planned) -> Run:
     return Run(one.folder.name, relative(one.folder), "", "", None, "missing", False, False, None, {}, told)
 
 
-def _advice(blocks: Sequence[Block], options: Options) -> list[Advice]:
+def _advice(blocks: Sequence[Block], banners: Sequence[Banner], options: Options) -> list[Advice]:
     if options.limits and not options.advise:
         raise InputError("limits are for advice: write advise=true, too")
-    return [advise(one, options.limits) for one in blocks] if options.advise else []
+    if options.advise and options.baseline is not None:
+        raise InputError("advise=true needs every pair decided: leave baseline out")
+    return [advise(one, options.limits, elsewhere(one, banners)) for one in blocks] if options.advise else []

@@ -12,6 +12,9 @@ from seqarena.sweep.overrides import key_of
 
 WORDS = ("true", "false", "null")
 
+MEASURED = {"data.batch_tokens": "batch_tokens", "trainer.accumulate": "accumulate"}
+"""What a run may have settled by the memory that it found, by path, and its name in the account of that."""
+
 Settings = dict[str, str]
 """Values by path of the config, `model.heads`, each as JSON."""
 
@@ -28,9 +31,14 @@ def flat(tree: Any, path: str = "") -> Settings:
 
 
 def settings(record: Record, over: str = "seed") -> Settings:
-    """What a run was asked to do, but for where it is kept and for what is averaged over."""
+    """What a run was asked to do, but for where it is kept and for what is averaged over.
+
+    A size of batches that was measured was not asked for: it may be another one for each seed.
+    """
     asked = {name: part for name, part in record.config.items() if name not in PLACES}
-    return {path: value for path, value in flat(asked).items() if path not in (over, "seed")}
+    found = {path: value for path, value in flat(asked).items() if path not in (over, "seed")}
+    measured = {path for path, name in MEASURED.items() if path in found and name in record.budget}
+    return found | dict.fromkeys(measured, '"auto"')
 
 
 def given(overrides: Iterable[str], over: str = "seed") -> dict[str, str]:
@@ -58,9 +66,20 @@ def varied(every: Sequence[Mapping[str, str]]) -> list[str]:
     return [key for key in keys if key not in full]
 
 
+def distinct(entries: Sequence[Entry], over: str = "seed") -> list[Entry]:
+    """The runs of a group without those that repeat another one, seed and all: they tell nothing about other seeds.
+
+    The first that gave a result stands for all, so that nobody gains by trying again.
+    """
+    firsts: dict[tuple[int, str | None], Entry] = {}
+    for entry in sorted(entries, key=lambda one: (not one.counts, one.record.started)):
+        firsts.setdefault((entry.record.seed, flat(entry.record.config).get(over)), entry)
+    return [entry for entry in entries if any(entry is first for first in firsts.values())]
+
+
 def grouped(entries: Sequence[Entry], over: str = "seed") -> dict[str, list[Entry]]:
     """Runs that were asked to do the same, by a label that says what sets them apart; in order of appearance."""
-    every = [settings(entry.record, over) for entry in entries]
+    every = _asked(entries, over)
     paths = varied(every)
     together: dict[tuple[str | None, ...], list[int]] = {}
     for place, one in enumerate(every):
@@ -68,6 +87,18 @@ def grouped(entries: Sequence[Entry], over: str = "seed") -> dict[str, list[Entr
     firsts = [places[0] for places in together.values()]
     names = labels([every[place] for place in firsts], [entries[place].record for place in firsts])
     return {name: [entries[place] for place in places] for name, places in zip(names, together.values(), strict=True)}
+
+
+def _asked(entries: Sequence[Entry], over: str) -> list[Settings]:
+    """The settings of each run; of one that ended before its budget had settled them, those of its command line's."""
+    every = [settings(entry.record, over) for entry in entries]
+    lines = [given(entry.record.overrides, over) for entry in entries]
+    results = [(line, one) for line, one, entry in zip(lines, every, entries, strict=True) if entry.counts]
+    found = []
+    for entry, line, one in zip(entries, lines, every, strict=True):
+        like = [] if entry.counts else [other for asked, other in results if asked == line]
+        found.append(like[0] if like and not varied(like) else one)
+    return found
 
 
 def labels(every: Sequence[Settings], records: Sequence[Record]) -> list[str]:

@@ -39,8 +39,9 @@ def power(groups: Sequence[Group], weights: Sequence[float], now: Estimate, seed
 
 
 def seeds_needed(groups: Sequence[Group], weights: Sequence[float], now: Estimate, alpha: float = ALPHA) -> int | None:
-    """The smallest number of seeds in every group, more than now, that has enough power; None beyond `MOST`."""
-    choices = range(min(group.runs for group in groups) + 1, MOST + 1)
+    """The smallest number of seeds in every group that has enough power, up to `MOST` more than now; None beyond."""
+    fewest = min(group.runs for group in groups)
+    choices = range(fewest + 1, fewest + MOST + 1)
     place = bisect_left(choices, True, key=lambda seeds: power(groups, weights, now, seeds, alpha) >= POWER)
     return choices[place] if place < len(choices) else None
 

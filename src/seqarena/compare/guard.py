@@ -5,15 +5,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from seqarena.compare.comparison import Banner
+from seqarena.compare.factors import given
 from seqarena.compare.records import Entry
 from seqarena.errors import InputError
-from seqarena.sweep.metrics import Metric
+from seqarena.sweep.metrics import PROBE, Metric, by_machine
 
 Conditions = dict[str, str | None]
 """By name; None where a run's record does not say, since it ended early."""
-
-SPEED = ("speed", "memory")
-"""Groups of measures that depend on the machine and on the shape of batches."""
 
 DRAWN = {
     "data": "data",
@@ -23,6 +21,9 @@ DRAWN = {
     "trainer.precision": "precision",
 }
 """What a factor under study changes, by the beginning of its path."""
+
+VALIDATION = "val"
+"""Whose examples no run keeps: two validation sets are known to be the same by the hash of the data alone."""
 
 TEXTS = ("id", "text", "label", "source", "reference")
 
@@ -90,14 +91,16 @@ TITLES = {"signature": "metric signature", "code": "code commit"}
 
 
 def conditions(entry: Entry, metric: Metric, studied: Sequence[str]) -> Conditions:
-    """What must agree between runs. Where the data is under study, the test set alone must, for a score on it."""
+    """What must agree between runs. Where the data is under study, what a score is of alone must: the examples."""
     free = {DRAWN[begin] for factor in studied for begin in DRAWN if factor == begin or factor.startswith(f"{begin}.")}
     found = {name: of(entry) for name, of in CONDITIONS.items() if name not in free}
     if "data" in free:
         found.pop("tokenizer", None)
         if metric.group == "test":
             found["test set"] = test_set(entry)
-    if metric.group in SPEED:
+        elif metric.group in (VALIDATION, PROBE):
+            found["data"] = CONDITIONS["data"](entry)
+    if by_machine(metric.key):
         found["machine"] = machine(entry, studied)
     return found
 
@@ -125,9 +128,8 @@ def separated(
         may = [one for one in (*CONDITIONS, "machine") if one not in FIXED]
         if name not in may:
             raise InputError(f"allow={name}: no difference of this name can be allowed, only {', '.join(may)}")
-    every = [conditions(entry, metric, studied) for entry in entries]
-    of_data = [key for key in studied if key == "data" or key.startswith("data.")]
-    banners = [_banner(name, every, entries, name not in allowed, of_data) for name in _differing(every)]
+    every = _checked(entries, metric, studied, allowed)
+    banners = [_banner(name, every, entries, name not in allowed, _of_data(studied)) for name in _differing(every)]
     strict = [{name: value for name, value in one.items() if name not in allowed} for one in every]
     parts: list[tuple[Conditions, list[int]]] = []
     for place in sorted(range(len(entries)), key=lambda at: None in strict[at].values()):
@@ -139,6 +141,42 @@ def separated(
     parts.sort(key=lambda part: (-len(part[1]), min(part[1])))
     kept = [[entries[place] for place in sorted(places)] for _, places in parts]
     return kept, [*banners, *_dirty(entries), *_unsound(entries)]
+
+
+def _checked(
+    entries: Sequence[Entry], metric: Metric, studied: Sequence[str], allowed: Sequence[str]
+) -> list[Conditions]:
+    """The conditions of each run. Where tokenizers may differ, so may the data's hash, which is of how it was read."""
+    if "tokenizer" not in allowed:
+        return _with_test_sets(entries, [conditions(entry, metric, studied) for entry in entries], studied)
+    free = [*studied, "data.tokenizer"]
+    every = _with_test_sets(entries, [conditions(entry, metric, free) for entry in entries], studied)
+    return [{**one, "tokenizer": CONDITIONS["tokenizer"](entry)} for one, entry in zip(every, entries, strict=True)]
+
+
+def _with_test_sets(entries: Sequence[Entry], every: Sequence[Conditions], studied: Sequence[str]) -> list[Conditions]:
+    """The same with a test set for runs that were not tested: that of one whose data has the same hash.
+
+    Of a run that ended before it had read any, the one whose data was asked for alike.
+    """
+    marks = [_marks(entry, studied) for entry in entries]
+    known = {mark: one["test set"] for one, of in zip(every, marks, strict=True) if one.get("test set") for mark in of}
+    return [
+        {**one, "test set": next((known[mark] for mark in of if mark in known), None)}
+        if "test set" in one and one["test set"] is None
+        else one
+        for one, of in zip(every, marks, strict=True)
+    ]
+
+
+def _marks(entry: Entry, studied: Sequence[str]) -> list[str]:
+    """What tells a run's data from that of others, the surest first."""
+    asked = {key: value for key, value in given(entry.record.overrides).items() if key in _of_data(studied)}
+    return [*filter(None, [entry.record.hashes.get("data")]), json.dumps(asked, sort_keys=True)]
+
+
+def _of_data(studied: Sequence[str]) -> list[str]:
+    return [key for key in studied if key == "data" or key.startswith("data.")]
 
 
 def _agree(one: Conditions, other: Conditions) -> bool:
@@ -159,11 +197,13 @@ def _banner(
             values.setdefault(value, []).append(entry.record.run)
     title = TITLES.get(name, name)
     if name == "test set":
-        told = f"{' and '.join(of_data)} make other test sets: runs are compared with those tested on the same examples"
+        cause = " and ".join(of_data) or "other data"
+        told = f"{cause} make other test sets: runs are compared with those tested on the same examples"
         return Banner(title, values, told, separates)
     listed = "; ".join(f"{_short(name, value, values)} ({len(runs)})" for value, runs in values.items())
     fate = f"runs are set apart by it{_cure(name)}" if separates else "allowed, so runs are compared all the same"
-    return Banner(title, values, f"{title} differs, which is not under study: {listed}: {fate}", separates)
+    what = "data, or how it is prepared," if name == "data" else title
+    return Banner(title, values, f"{what} differs, which is not under study: {listed}: {fate}", separates)
 
 
 def _cure(name: str) -> str:
@@ -213,6 +253,14 @@ def outside(groups: Mapping[str, Sequence[Entry]], values: Mapping[str, Mapping[
         told = f"{'; '.join(labels)}: their options differ in what is not under study, so they are groups of their own"
         found.append(Banner("options", runs, told))
     return found
+
+
+def repeated(entries: Sequence[Entry]) -> list[Banner]:
+    """A banner where runs are left out that repeat others."""
+    if not entries:
+        return []
+    told = f"{len(entries)} runs repeat another one, seed and all, and are left out: the first of each stands for them"
+    return [Banner("repeats", {"left out": [entry.record.run for entry in entries]}, told, separates=False)]
 
 
 def machines(entries: Sequence[Entry]) -> list[Banner]:

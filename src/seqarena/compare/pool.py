@@ -17,6 +17,8 @@ from seqarena.errors import InputError
 from seqarena.sweep.metrics import Metric
 
 FEW_SENTENCES = 300
+SCORED = ("val", "test", "probe")
+"""What is computed from examples, those of validation kept by no run."""
 SHARES = ("accuracy", "f1_macro", "empty_outputs")
 """Metrics from 0 to 1, and so are the limits of their intervals."""
 
@@ -142,7 +144,7 @@ def _note(metric: Metric, n: int, few: bool) -> str:
     notes = [THESE_RUNS] if few else []
     if metric.name == "bleu" and 0 < n < FEW_SENTENCES:
         notes.append("few sentences")
-    if metric.group == "test" and not n:
+    if metric.group in SCORED and not n:
         notes.append("over seeds only: its examples are not recorded")
     return "; ".join(notes)
 

@@ -46,7 +46,7 @@ def block(pool: Pool, family: Family) -> Block:
         title=f"{metric.name} of {whole.record.data}",
         task=pool.task,
         data=whole.record.data,
-        metric=key_of(metric),
+        metric=metric.key,
         more_is_better=more_is_better(metric),
         factor=POINTS if metric.name in SHARES else 1.0,
         ratio=logarithmic(metric),
@@ -68,11 +68,6 @@ def block(pool: Pool, family: Family) -> Block:
         notes=list(pool.examples.warnings),
         simultaneous=family.manner.simultaneous,
     )
-
-
-def key_of(metric: Metric) -> str:
-    """`test/accuracy`, `speed/tokens_per_s`."""
-    return f"{metric.group}/{metric.name}"
 
 
 def more_is_better(metric: Metric) -> bool | None:
@@ -241,5 +236,5 @@ def _trends(pool: Pool, labels: Sequence[str]) -> dict[str, dict[str, Score]]:
 
 
 def _baselines(whole: Entry, metric: Metric) -> dict[str, float]:
-    begin = f"{key_of(metric)}/{BASELINE}"
+    begin = f"{metric.key}/{BASELINE}"
     return {key.removeprefix(begin): one for key, one in whole.record.metrics.items() if key.startswith(begin)}

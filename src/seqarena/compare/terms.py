@@ -8,12 +8,12 @@ import numpy as np
 from seqarena.compare.bounds import Bounded
 from seqarena.compare.claims import Cell, Claim
 from seqarena.compare.decisions import SEEDS, no_effect
-from seqarena.compare.guard import SPEED, machine
+from seqarena.compare.guard import machine
 from seqarena.compare.influences import factor, logarithmic, value
 from seqarena.compare.pool import score
 from seqarena.compare.statistics import Estimate, Group, accuracy, contrast, unscored
 from seqarena.compare.trends import TOO_FEW, adjusted, widened, within
-from seqarena.sweep.metrics import Metric
+from seqarena.sweep.metrics import Metric, by_machine
 
 EXACT = ("parameters", "flops")
 """Counts: where all runs agree they are compared directly."""
@@ -23,7 +23,7 @@ APART = 1 << 40
 
 def obstacle(claim: Claim, metric: Metric) -> str:
     """Why nothing can be decided about a claim yet, empty if it can."""
-    if metric.group in SPEED and len({machine(entry) for cell in claim.cells for entry in cell.members.counted}) > 1:
+    if by_machine(metric.key) and len({machine(entry) for cell in claim.cells for entry in cell.members.counted}) > 1:
         return "measured on different machines or with different batches"
     for cell in claim.cells:
         results = cell.pool.results(cell.members, metric)

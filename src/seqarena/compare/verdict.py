@@ -1,6 +1,6 @@
 """The verdict on a sweep's claim: its rules decided by intervals over seeds and examples, corrected over all rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -34,13 +34,15 @@ class _Judged:
     parts: tuple[Part, ...]
     p_holds: float
     p_fails: float
+    asks: Hashable
+    """What it asks, whichever way: two sides of one test ask the same."""
 
 
 def verdict(question: Question, pools: Sequence[Pool], alpha: float = ALPHA) -> Verdict:
     """Decide the rules of a sweep file from its runs; the pools are in order of size."""
     asked = [(side, rule) for side in (SUPPORTED, REFUTED) for rule in getattr(question, side)]
     judged = [_judge(side, rule, question, pools, alpha) for side, rule in asked]
-    corrected = _corrected([min(one.p_holds, one.p_fails) for one in judged])
+    corrected = _corrected([(one.asks, min(one.p_holds, one.p_fails)) for one in judged])
     rules = [
         RuleOutcome(
             side=one.side,
@@ -65,14 +67,28 @@ def verdict(question: Question, pools: Sequence[Pool], alpha: float = ALPHA) -> 
     )
 
 
-def _corrected(p: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values, where rules that ask the same question count once.
+def _corrected(asked: Sequence[tuple[Hashable, float]]) -> list[float]:
+    """Holm's adjusted p-values, where rules that ask the same question, and have the same p to ten digits, count once.
 
-    "A better than B" and "B better than A" are two sides of one test, with one p-value: the same number to ten digits.
+    "A better than B" and "B better than A" are two sides of one test.
     """
-    asked = {f"{one:.10g}": one for one in p}
-    adjusted = dict(zip(asked, holm(list(asked.values())), strict=True))
-    return [adjusted[f"{one:.10g}"] for one in p]
+    tests = {(asks, f"{p:.10g}"): p for asks, p in asked}
+    adjusted = dict(zip(tests, holm(list(tests.values())), strict=True))
+    return [adjusted[asks, f"{p:.10g}"] for asks, p in asked]
+
+
+def _question(metric: str, every: Sequence[Claim]) -> Hashable:
+    """What claims ask, whichever way: the cells weighted, the first of them positively, and the bound."""
+    return metric, frozenset(map(_either_way, every))
+
+
+def _either_way(claim: Claim) -> Hashable:
+    terms = sorted(
+        (cell.place, cell.members.label, b"" if cell.at is None else cell.at.tobytes(), weight)
+        for cell, weight in zip(claim.cells, claim.weights, strict=True)
+    )
+    sign = 1.0 if terms[0][-1] > 0 else -1.0
+    return tuple((*where, sign * weight) for *where, weight in terms), sign * claim.bound + 0.0
 
 
 def outcome_of(rules: Sequence[RuleOutcome]) -> str:
@@ -92,7 +108,8 @@ def _judge(side: str, rule: Rule, question: Question, pools: Sequence[Pool], alp
     for combination in combinations:
         cells = _cells([{**combination, **point} for point in rule.points()], rule.metric, question, pools)
         if isinstance(cells, str):
-            return _Judged(side, rule, (Part(told(rule), None, None, None, 0.0, OPEN, cells),), 1.0, 1.0)
+            asks = rule.metric, str(sorted(str(sorted(point.items())) for point in rule.points()))
+            return _Judged(side, rule, (Part(told(rule), None, None, None, 0.0, OPEN, cells),), 1.0, 1.0, asks)
         if isinstance(rule, Converges):
             rates.append((f"{cells[0].name} converges", cells[0].members))
             continue
@@ -103,7 +120,7 @@ def _judge(side: str, rule: Rule, question: Question, pools: Sequence[Pool], alp
     stopped = [(claim, why) for claim, metric in every if (why := obstacle(claim, metric))]
     if stopped:
         parts = tuple(Part(claim.text, None, None, None, claim.bound, OPEN, why, claim.above) for claim, why in stopped)
-        return _Judged(side, rule, parts, 1.0, 1.0)
+        return _Judged(side, rule, parts, 1.0, 1.0, _question(rule.metric, [claim for claim, _ in every]))
     return _decided(side, rule, every, len(combinations) if isinstance(rule, Equal) else len(every), alpha)
 
 
@@ -116,12 +133,12 @@ def _decided(side: str, rule: Rule, every: Sequence[tuple[Claim, Metric]], steps
         given = _given_converged(every, steps)
         holds, fails = max(holds, given[0]), max(fails, given[1])
     parts = (_part(*claim, one, note, alpha) for claim, one, note in zip(every, all_runs, notes, strict=True))
-    return _Judged(side, rule, tuple(parts), holds, fails)
+    return _Judged(side, rule, tuple(parts), holds, fails, _question(rule.metric, [claim for claim, _ in every]))
 
 
 def _converging(side: str, rule: Converges, rates: Sequence[tuple[str, Members]], alpha: float) -> _Judged:
     """How many trainings converged, by the exact interval; runs that are missing leave it open."""
-    found, parts = [], []
+    found, parts, asks = [], [], (rule.at_least, frozenset(text for text, _ in rates))
     for text, members in rates:
         counted = members.counted
         rate = Rate(sum(not entry.diverged for entry in counted), len(counted), rule.at_least)
@@ -132,8 +149,8 @@ def _converging(side: str, rule: Converges, rates: Sequence[tuple[str, Members]]
         parts.append(Part(text, share, low, high, rule.at_least, outcome, note))
         found.append(rate)
     if any(members.missing or not members.counted for _, members in rates):
-        return _Judged(side, rule, tuple(parts), 1.0, 1.0)
-    return _Judged(side, rule, tuple(parts), *p_values(found, len(found)))
+        return _Judged(side, rule, tuple(parts), 1.0, 1.0, asks)
+    return _Judged(side, rule, tuple(parts), *p_values(found, len(found)), asks)
 
 
 def _given_converged(every: Sequence[tuple[Claim, Metric]], steps: int) -> tuple[float, float]:
@@ -174,14 +191,17 @@ def _cells(
     ]
     strata = [{name: str(one) for name, one in point.items() if name not in question.grid} for point in points]
     for point in wanted:
-        if not any(_members(pool, point) for pool in pools):
+        if not any(_alike(pool, point) for pool in pools):
             return f"there is no run at {_name(point)}"
-    together = [place for place, pool in enumerate(pools) if all(_members(pool, point) for point in wanted)]
+        if several := [_alike(pool, point) for pool in pools if len(_alike(pool, point)) > 1]:
+            told = " and ".join(one.label for one in several[0])
+            return f"there are several groups at {_name(point)}: {told}; move the runs of all but one elsewhere"
+    together = [place for place, pool in enumerate(pools) if all(_alike(pool, point) for point in wanted)]
     if not together and len({_data(point) for point in wanted}) < 2:
         return "its runs are set apart by differences that are not under study"
     found = []
     for point, stratum in zip(wanted, strata, strict=True):
-        places = together or [place for place, pool in enumerate(pools) if _members(pool, point)]
+        places = together or [place for place, pool in enumerate(pools) if _alike(pool, point)]
         cell = _cell(point, stratum, key, pools[places[0]], places[0])
         if isinstance(cell, str):
             return cell
@@ -198,12 +218,11 @@ def _name(point: Mapping[str, str]) -> str:
 
 
 def _cell(wanted: Mapping[str, str], strata: Mapping[str, str], key: str, pool: Pool, place: int) -> Cell | str:
-    members = _members(pool, wanted)
+    (members,) = _alike(pool, wanted)
     try:
         metric = parse(key, pool.task)
     except InputError as error:
         return str(error)
-    assert members is not None
     buckets = {metric.axis: metric.bucket} if metric.axis else strata
     name = _name({**wanted, **buckets})
     for axis, bucket in buckets.items():
@@ -214,9 +233,9 @@ def _cell(wanted: Mapping[str, str], strata: Mapping[str, str], key: str, pool: 
     return Cell(name, pool, members, None, place)
 
 
-def _members(pool: Pool, wanted: Mapping[str, str]) -> Members | None:
-    alike = [one for one in pool.members.values() if all(one.factors.get(key) == wanted[key] for key in wanted)]
-    return max(alike, key=lambda one: len(one.entries), default=None)
+def _alike(pool: Pool, wanted: Mapping[str, str]) -> list[Members]:
+    """The groups at a point: more than one where options beside the grid were changed between runs."""
+    return [one for one in pool.members.values() if all(one.factors.get(key) == wanted[key] for key in wanted)]
 
 
 def told(rule: Rule) -> str:

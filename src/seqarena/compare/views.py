@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from seqarena.compare.advice import elsewhere
 from seqarena.compare.comparison import Banner, Block, GroupSummary, PairSummary, Run, Score
 from seqarena.compare.palette import styles
 
@@ -198,10 +199,6 @@ def _step(reach: float) -> float:
 
 def unfair(block: Block, banners: Sequence[Banner]) -> dict[str, list[str]]:
     """Groups timed on another machine than most, and the costs that this spoils."""
-    for banner in banners:
-        if "machine" in banner.differs and not banner.separates:
-            most = max(banner.values, key=lambda value: len(banner.values[value]))
-            others = {run for value, runs in banner.values.items() if value != most for run in runs}
-            odd = {run.group for run in block.runs if run.name in others}
-            return {"models": [key for label, key in keys(block).items() if label in odd], "costs": list(BY_MACHINE)}
-    return {"models": [], "costs": []}
+    odd = elsewhere(block, banners)
+    models = [key for label, key in keys(block).items() if label in odd]
+    return {"models": models, "costs": list(BY_MACHINE) if models else []}

@@ -79,9 +79,19 @@ class Metric(NamedTuple):
     bucket: str = ""
 
     @property
+    def key(self) -> str:
+        """As it is written without a stratum: `test/accuracy`, `speed/tokens_per_s`."""
+        return f"{self.group}/{self.name}"
+
+    @property
     def stratified(self) -> bool:
         """Whether a record holds it by bucket too: scores of the test are."""
         return self.group == "test" and not self.axis
+
+
+def by_machine(key: str) -> bool:
+    """Whether a number depends on the machine and on the shape of batches beside the model: speed, memory and time."""
+    return key.partition("/")[0] in ("speed", "memory") or key == "cost/train_seconds"
 
 
 def measures(task: str, group: str) -> Mapping[str, Better]:

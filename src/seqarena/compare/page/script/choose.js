@@ -91,7 +91,7 @@ const limitShade = ({ c, lo, hi }) => {
 };
 
 // advice: among models not distinguishable from the top, the cheapest on the chosen axis
-const TIED = ["not distinguishable", "equal", "identical", "undecided", "incomplete", "not comparable"];
+const TIED = ["not distinguishable", "equal", "identical"], OPEN = ["undecided", "incomplete", "not comparable"];
 const answer = () => {
   const box = $("#answer"), c = state.cost, rows = scored().filter((r) => shown(r.model)), ok = rows.filter((r) => allowed(r) && r.cost[c] !== null);
   const set = (lead, ...rest) => box.replaceChildren(el("p", { class: "lead" }, lead), ...rest.filter(Boolean).map((r) => el("p", { class: "rest" }, r)));
@@ -101,7 +101,7 @@ const answer = () => {
   if (!ok.length) return set("No model fits.", limits.length ? `Nothing was measured with ${join(limits)}. Loosen one limit.` : "This cost was not measured.", aside);
   const top = ok.reduce((a, b) => (higher(b, a) > 0 ? b : a)), word = (r) => top.versus[r.model]?.word ?? "undecided";
   const ties = ok.filter((r) => r !== top && TIED.includes(word(r)) && !unfair(r.model, c));
-  const few = ties.some((r) => ["undecided", "incomplete"].includes(word(r)));
+  const few = ok.some((r) => r !== top && OPEN.includes(word(r)));
   const pool = unfair(top.model, c) && ties.length ? ties : [top, ...ties], pick = pool.reduce((a, b) => (cheaper(b, a, c) ? b : a));
   const amount = `${brief(pick.cost[c])}\u00a0${costUnit(c)}${c === "parameters" ? " parameters" : ""}`;
   const why = `${B().metric} ${score(pick.mean)} (95 % interval ${interval(pick)}) at ${amount}${limits.length ? `, with ${join(limits)}` : ""}.`;
