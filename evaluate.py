@@ -32,7 +32,7 @@ def main(config: DictConfig) -> None:
     with explained(InputError, TooLong):
         run = open_run(Path(absolute(config.run)), given(config.decoding))
         folder = Path(HydraConfig.get().runtime.output_dir)
-        show_evaluation(run.folder.name, evaluate(run, config, folder), folder)
+        show_evaluation(run.folder.name, *evaluate(run, config, folder), folder)
 
 
 if __name__ == "__main__":

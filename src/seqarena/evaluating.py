@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import lightning as L
 import pyarrow.parquet as pq
@@ -20,12 +20,20 @@ from seqarena.record import FILE
 from seqarena.runs import PLACES, Run, absolute, believing, build
 
 
-def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
+class Tested(NamedTuple):
+    """What was found, which split of the data it was found on, and what became of each of its rows."""
+
+    found: Evaluation
+    split: str
+    ledger: dict[str, int]
+
+
+def evaluate(run: Run, config: DictConfig, folder: Path) -> Tested:
     """Scores of `run` under the options of conf/evaluate.yaml; they go to `folder` with a row for each example."""
     precision: Any = config.precision or run.precision
     check_machine(config.accelerator, precision, "")
     with believing(run.folder / FILE):
-        reader, rows = _rows(run, config)
+        reader, split, rows = _rows(run, config)
         batches = BatchOptions(run.config.data.batch_tokens, run.config.data.batch_examples, 0, 0)
         buckets = {axis: list(edges) for axis, edges in run.config.data.buckets.items()}
         beside = (*reader.shortcuts, *run.config.data.get("baselines", ()))
@@ -44,6 +52,7 @@ def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
     told = {
         "run": run.folder.name,
         "data": given(config.data),
+        "split": split,
         "decoding": given(config.decoding),
         "ledger": test.ledger,
         "metrics": {f"test/{name}": value for name, value in found.metrics.items()},
@@ -52,7 +61,7 @@ def evaluate(run: Run, config: DictConfig, folder: Path) -> Evaluation:
     }
     pq.write_table(found.examples, folder / "examples.parquet")
     (folder / "evaluation.json").write_text(json.dumps(told, indent=1, ensure_ascii=False), encoding="utf-8")
-    return found
+    return Tested(found, split, test.ledger)
 
 
 def given(node: DictConfig) -> dict[str, Any]:
@@ -62,21 +71,32 @@ def given(node: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in plain.items() if value is not None}
 
 
-def _rows(run: Run, config: DictConfig) -> tuple[Source, Iterator[Row]]:
-    """Rows to evaluate on, and the source that they come from."""
+def _rows(run: Run, config: DictConfig) -> tuple[Source, str, Iterator[Row]]:
+    """Rows to evaluate on, the source that they come from, and its split: the one asked for, or the only one."""
     named = given(config.data)
     own = run.folder / "examples.parquet"
     if not named:
         if config.split != "test":
             raise InputError(f"split={config.split} is of another test set: name that with data.path=...")
         if own.is_file():
-            return build(run.config.data.reader), _own_rows(own)
-    reader: Source = build(_redirected(run.config.data, named))
+            return build(run.config.data.reader), config.split, _own_rows(own)
+    redirected = _redirected(run.config.data, named)
+    reader: Source = build(redirected)
     present = reader.splits()
     split = present[0] if len(present) == 1 else config.split
     if split not in present:
         raise InputError(f"split={split} is not there, only {', '.join(present)}: write split={present[0]}")
-    return reader, reader.rows(split)
+    if split != config.split and _places_of(redirected) == _places_of(run.config.data.reader):
+        raise InputError(
+            f"there is only {split} in what the run was trained on: leave data out to score its own test examples, or "
+            f"write split={split} to score what it has learned from"
+        )
+    return reader, split, reader.rows(split)
+
+
+def _places_of(reader: DictConfig) -> dict[str, Any]:
+    """Where a reader reads from."""
+    return {name: absolute(one) if isinstance(one := reader.get(name), str) else one for name in PLACES}
 
 
 def _redirected(data: DictConfig, named: dict[str, Any]) -> DictConfig:

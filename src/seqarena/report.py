@@ -46,13 +46,15 @@ def announce(record: Record, folder: Path, console: Console) -> None:
         console.print(f"[dim]budget[/]  {escape(told(record.budget))}", soft_wrap=True, highlight=False)
 
 
-def show_evaluation(run: str, found: Evaluation, folder: Path) -> None:
-    """Print the tables of a test of `run`, whose files lie in `folder`."""
+def show_evaluation(run: str, found: Evaluation, split: str, ledger: Mapping[str, int], folder: Path) -> None:
+    """Print the tables of a test of `run` on a split, whose files lie in `folder`; what of it was left out, or cut."""
     console = Console()
     metrics = {f"{found.split}/{name}": value for name, value in found.metrics.items()}
     _show_scores(f"evaluation of {run}", metrics, found.strata, console)
     for name, signature in found.signature.items():
         console.print(f"[dim]{name}[/]  {escape(signature)}", soft_wrap=True)
+    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in ledger.items())
+    console.print(f"[dim]data[/]  {escape(split)}: {escape(counts)}", soft_wrap=True, highlight=False)
     console.print(f"[dim]files[/]  {escape(relative(folder))}", soft_wrap=True)
 
 

@@ -151,12 +151,16 @@ def _limit(
     path = folder / "train.arrow"
     limit = length_limit(how.filters, all_lengths(path))
     gathered["train"] = filter_training(how.filters, limit, gathered["train"], path)
-    if limit is not None and how.task != "translation":
-        for split in SPLITS:
-            long = int((all_lengths(folder / f"{split}.arrow") > limit).sum())
-            if long:
-                gathered[split].ledger.notes["truncated"] = long
+    for split in SPLITS:
+        _count_cut(gathered[split], how.task, limit, folder / f"{split}.arrow")
     return replace(vocabulary, max_length=limit, edges=edges(tables.opened(path), strata))
+
+
+def _count_cut(gathered: Gathered, task: str, limit: int | None, path: Path) -> None:
+    """Note how many texts will be cut when they are read; a translation's never are."""
+    long = 0 if limit is None or task == "translation" else int((all_lengths(path) > limit).sum())
+    if long:
+        gathered.ledger.notes["truncated"] = long
 
 
 def _add_baselines(names: Iterable[str], folder: Path) -> None:
@@ -187,4 +191,5 @@ def prepare_test(rows: Iterable[Row], task: str, vocabulary: Vocabulary, path: P
     found = gather(rows, task, labels, raw, lambda count: None)
     encode(raw, task, vocabulary, path, 1, lambda count: None)
     raw.unlink()
+    _count_cut(found, task, vocabulary.max_length, path)
     return found.ledger
