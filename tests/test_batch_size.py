@@ -49,6 +49,24 @@ def test_the_line_through_two_sizes_is_followed_to_the_share(tmp_path: Path, mon
     assert fitted(settled, data) == (settled, {})
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_layers_that_are_recomputed_are_so_where_memory_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    config = composed(
+        *AGREEMENT, f"cache={tmp_path}", "data.batch_tokens=auto", "trainer.accelerator=cpu",
+        f"trainer.gradient_checkpointing={again}",
+    )  # fmt: skip
+    data = build_data(config)
+    data.prepare_data()
+    data.setup()
+    made: list[torch.nn.Module] = []
+    monkeypatch.setattr(batch, "recompute_layers", made.append)
+    monkeypatch.setattr(batch, "peaks", lambda task, batches, kind: [1000, 2000])
+    fitted(config, data)
+    assert len(made) == again
+
+
 @pytest.mark.parametrize(("fits", "taken"), [(256, 256), (5000.9, 4864), (1e9, batch.MOST)])
 def test_sizes_are_round(fits: float, taken: int) -> None:
     assert rounded(fits) == taken

@@ -20,6 +20,7 @@ from seqarena.budget.clock import TimeLimit
 from seqarena.budget.options import with_options
 from seqarena.budget.trials import drawn, expected_best
 from seqarena.budget.width import Ladder, count_flops, count_parameters
+from seqarena.callbacks.resuming import TOGETHER
 from seqarena.errors import InputError
 from seqarena.flops import parameters
 from seqarena.limits import plain
@@ -276,6 +277,23 @@ def test_time_stops_at_an_optimizer_step_and_the_schedule_follows_the_clock() ->
     assert rates[1::2] == pytest.approx([1 - 2 / 6, 1 - 3 / 6, 1 - 4 / 6, 1 - 5 / 6, 0.0], abs=1e-6)
     limit.on_train_end(trainer, task)  # type: ignore[arg-type]
     assert account["steps"] == 5 and "1 minutes of training, 1.17 used, 5 steps" in told(account)
+
+
+def test_ranks_ask_for_the_slowest_clock_at_every_few_steps() -> None:
+    asked: list[int] = []
+    trainer = SimpleNamespace(global_step=0, world_size=2, should_stop=False, lr_scheduler_configs=[])
+
+    def slowest(share: torch.Tensor, reduce_op: str) -> torch.Tensor:
+        asked.append(trainer.global_step)
+        return torch.tensor(1.0 if trainer.global_step > 2 * TOGETHER else 0.1)
+
+    trainer.strategy = SimpleNamespace(reduce=slowest)
+    limit = TimeLimit(1e6, Clock(), {"kind": "time", "target": 1.0})  # type: ignore[arg-type]
+    task = SimpleNamespace(total_steps=lambda: 10**9, device=torch.device("cpu"))
+    while not trainer.should_stop:
+        trainer.global_step += 1
+        limit.on_train_batch_end(trainer, task)  # type: ignore[arg-type]
+    assert asked == [1, 1 + TOGETHER, 1 + 2 * TOGETHER] and trainer.global_step == asked[-1]
 
 
 def test_a_run_by_time_stops_and_is_tested(verb: Verb) -> None:

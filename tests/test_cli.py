@@ -75,10 +75,33 @@ def test_a_translator_is_trained_evaluated_and_used(verb: Verb, pairs: Path, mon
 def test_another_test_set_may_be_one_file(verb: Verb, texts: Path) -> None:
     run = trained(verb, "model=rnn", "data=csv", f"data.path={texts}")
     Path("new.csv").write_text("text,label\ngood,pos\nbad,neg\nbad,unseen\n")
-    code, _, err = verb("evaluate", f"run={run}", "data.path=new.csv", "hydra.run.dir=evaluated")
+    code, out, err = verb("evaluate", f"run={run}", "data.path=new.csv", "hydra.run.dir=evaluated")
     assert code == 0, err
     found = json.loads(Path("evaluated/evaluation.json").read_text())
     assert found["ledger"] == {"read": 3, "kept": 2, "unknown_label": 1}
+    assert found["split"] == "train", "the only one there is"
+    assert "train: 3 read, 2 kept, 1 unknown label" in out
+
+
+def test_what_a_run_has_learned_from_is_no_test_set_unless_that_is_asked(verb: Verb, tmp_path: Path) -> None:
+    rows = "".join(f"{word} film number {n},{label}\n" for n in range(40) for word, label in (("good", 1), ("bad", 0)))
+    Path("all.csv").write_text(f"text,label\n{rows}")
+    run = trained(verb, "model=rnn", "data=csv", "data.path=all.csv", "data.max_length=3")
+    asked = ("evaluate", f"run={run}", f"data.path={tmp_path / 'all.csv'}")
+    code, _, err = verb(*asked, "hydra.run.dir=refused")
+    assert code == 2 and "leave data out to score its own test examples, or write split=train" in err
+    code, out, err = verb(*asked, "split=train", "hydra.run.dir=learned")
+    assert code == 0 and "train: 80 read, 80 kept, 80 truncated" in out, err
+    assert json.loads(Path("learned/evaluation.json").read_text())["split"] == "train"
+
+
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "SLURM_STEP_NUM_TASKS"])
+def test_processes_that_a_launcher_has_started_are_told_one_folder(
+    verb: Verb, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "2")
+    code, _, err = verb("train", *SMALL, *AGREEMENT)
+    assert code == 2 and "write hydra.run.dir=outputs/runs/NAME" in err
 
 
 def test_outputs_go_to_the_project_whatever_the_callers_folder_is(verb: Verb) -> None:

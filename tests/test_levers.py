@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from composing import composed
 from conftest import AGREEMENT, SMALL, Verb
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from seqarena import compilation, device
 from seqarena.compilation import compile_loss
@@ -89,6 +91,34 @@ def test_batches_are_pinned_where_asked(monkeypatch: pytest.MonkeyPatch, tmp_pat
         data.trainer.strategy = type("Strategy", (), {"root_device": place})()
         for made in (data.train_dataloader, data.val_dataloader, data.test_dataloader):
             assert made().pin_memory is (place is GPU)
+
+
+class Casts(TorchDispatchMode):
+    """Counts the times that something is turned into bfloat16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen += func.overloadpacket.__name__ == "_to_copy" and (kwargs or {}).get("dtype") is torch.bfloat16
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_weight_is_cast_once_a_search_and_at_every_use_in_training() -> None:
+    weight, x = torch.randn(4, 4, requires_grad=True), torch.randn(2, 4)
+
+    def three_products() -> torch.Tensor:
+        return x @ weight + x @ weight + x @ weight
+
+    with torch.autocast("cpu", torch.bfloat16, cache_enabled=False):  # as Lightning has it
+        with Casts() as plain:
+            wanted = three_products()
+        with Casts() as once, device.casting_once("cpu"):
+            torch.testing.assert_close(three_products(), wanted, atol=0, rtol=0)
+        assert (plain.seen, once.seen) == (6, 4), "x needs no gradient, and is kept by nobody"
+    with device.casting_once("cpu"):
+        assert three_products().dtype is torch.float32
 
 
 @pytest.mark.parametrize(("error", "setting"), [(1e-6, "medium"), (3e-3, "highest")])

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 import torch
 
+from seqarena.callbacks import resuming
 from seqarena.callbacks.resuming import BEFORE, LAST, ResumePoints, point
 from seqarena.checkpoints import WholeFiles, write
 
@@ -31,6 +32,16 @@ def test_a_point_is_on_the_disk_before_it_takes_the_place_of_another(
     assert seen == [(f".{LAST}.part.part", False), ("history.jsonl", False), ("checkpoints", True)]
     assert torch.load(checkpoints / LAST, weights_only=True) == "newer"
     assert (checkpoints / BEFORE).read_text() == "older"
+
+
+def test_a_point_made_on_a_gpu_is_taken_up_where_there_is_none() -> None:
+    """The random state is of the device that a process trains on, whatever else the machine had."""
+    torch.manual_seed(3)
+    state = resuming._random_state(torch.device("cpu"))
+    assert list(state) == ["cpu"]
+    wanted = torch.randn(4)
+    resuming._set_random_state(state | {"cuda": torch.zeros(16, dtype=torch.uint8)}, torch.device("cpu"))
+    assert torch.equal(torch.randn(4), wanted)
 
 
 def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(

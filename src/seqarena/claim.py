@@ -1,6 +1,7 @@
 """A run's folder belongs to it: another command is refused before Hydra has written anything there."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
 """Where a launcher tells a process which one it is: the others write into the folder that the first has claimed."""
 
 
+TOGETHER = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+"""Where torchrun and srun tell how many they have started; Lightning hands the folder to those that it starts."""
+
+
 class Claim(Callback):
     """Called by Hydra before it makes the folder. With `fresh` no record may lie there, not even an unfinished one."""
 
@@ -26,12 +31,22 @@ class Claim(Callback):
         if any(os.environ.get(name, "0") != "0" for name in RANKS):
             return
         with explained(InputError):
+            refuse_folders_apart(list(config.hydra.overrides.hydra))
             folder = Path(config.hydra.run.dir).absolute()
             if self._fresh and (folder / FILE).exists():
                 raise InputError(f"{folder} holds a run already: choose another hydra.run.dir")
             if not self._fresh:
                 earlier(folder, plain(without_hydra(config)))
             claim(folder, "hydra.run.dir")
+
+
+def refuse_folders_apart(overrides: Sequence[str]) -> None:
+    """InputError: a launcher has started several processes, and each would name a folder by its own clock."""
+    several = any(os.environ.get(name, "1") != "1" for name in TOGETHER)
+    if several and not any(one.startswith("hydra.run.dir=") for one in overrides):
+        raise InputError(
+            "several processes were started for one run, which needs one folder: write hydra.run.dir=outputs/runs/NAME"
+        )
 
 
 def without_hydra(config: DictConfig) -> DictConfig:

@@ -68,6 +68,17 @@ def fuse(optimizer: Optimizer, device: torch.device) -> None:
             group["fused"], group["foreach"] = True, False
 
 
+def casting_once(kind: str) -> torch.autocast:
+    """Under autocast on this kind of device, cast each weight once and not at every use; elsewhere nothing changes.
+
+    Lightning forbids it, and a search would cast all weights anew at each token. The copies are forgotten with the
+    batch, where the outermost context ends. Not for training: the gradients of all uses would be summed in half
+    precision.
+    """
+    enabled, dtype = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)
+    return torch.autocast(kind, dtype, enabled, cache_enabled=True)
+
+
 def available_cores() -> int:
     """Cores that affinity and a container's quota leave to this process, or OMP_NUM_THREADS where that is set."""
     told = os.environ.get("OMP_NUM_THREADS", "")

@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
+from torch.utils.data._utils.pin_memory import pin_memory
 
 from seqarena.data.filtering import Filters
 from seqarena.data.head import StreamOptions
@@ -18,7 +19,7 @@ from seqarena.data.loading import BatchOptions
 from seqarena.data.preparation import Preparation
 from seqarena.data.source import Row
 from seqarena.data.sources.files import LabelledFiles, ParallelText
-from seqarena.data.streaming import Place, Progress, Recipe, Shard, Streamed
+from seqarena.data.streaming import Place, Progress, Recipe, Shard, Stream, Streamed
 from seqarena.data.streaming_module import StreamingDataModule
 from seqarena.data.tokenizer import TokenizerOptions
 from seqarena.errors import InputError
@@ -236,6 +237,12 @@ def test_what_needs_all_rows_or_an_epoch_is_refused_with_its_cure() -> None:
         )
     with pytest.raises(InputError, match="report=data counts all training rows"):
         refuse_report(fitting)
+
+
+def test_counts_are_not_doubled_by_who_pins_memory(tmp_path: Path) -> None:
+    (told,) = islice(Stream(recipe(Counted(), TEXTS, tmp_path), 0, 1, [Place()], 0), 1)
+    pinned = pin_memory(told._replace(batch=None))
+    assert told.counts["read"] and dict(pinned.counts) == dict(told.counts)
 
 
 def test_progress_is_behind_the_batches_before_the_one_at_hand() -> None:

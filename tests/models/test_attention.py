@@ -106,6 +106,19 @@ def test_sinusoids_are_the_papers() -> None:
         assert table[position, 2 * pair + 1].item() == pytest.approx(math.cos(angle), abs=1e-4)
 
 
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_no_two_positions_are_one_in_half_precision(kind: torch.dtype) -> None:
+    """Half precision tells no neighbours beyond 256, or 2,048, apart: positions are counted in more."""
+    x, rotary = torch.ones(1, 1, 5, 8), Rotary(8)
+    wanted = [rotary.rotate(x, 4000), Sinusoidal(8)(x[0], 4000)]
+    torch.set_default_dtype(kind)
+    try:
+        found = [rotary.rotate(x, 4000), Sinusoidal(8)(x[0], 4000)]
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.testing.assert_close(found, wanted)
+
+
 def test_learned_positions_say_their_limit_and_the_way_out() -> None:
     with pytest.raises(TooLong, match=r"9 tokens.*8 learned.*max_positions=9.*positions=sinusoidal"):
         Learned(6, 8)(torch.zeros(1, 2, 6), 7)

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from seqarena.models import recurrent
 from seqarena.models.contract import Encoded, map_state
 from seqarena.models.lookup import AdditiveAttention, DotAttention, masked_softmax
 from seqarena.models.recurrent import CELLS, Recurrence, RecurrentDecoder, RecurrentEncoder, reversal
@@ -28,6 +29,30 @@ def read() -> Encoded:
 def decoder(cell: str = "lstm", layers: int = 2, attention: str = "dot", feeding: bool = False) -> RecurrentDecoder:
     torch.manual_seed(1)
     return RecurrentDecoder(cell, DIM, layers, attention, feeding, 0.0, False, False).eval()
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "said"),
+    [("cuda", torch.bfloat16, True), ("cuda", torch.float16, False), ("cpu", torch.bfloat16, False)],
+)
+def test_what_cudnn_would_round_to_half_is_told(
+    monkeypatch: pytest.MonkeyPatch, kind: str, dtype: torch.dtype, said: bool
+) -> None:
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: device == "cuda")
+    monkeypatch.setattr(torch, "get_autocast_dtype", lambda device: dtype)
+    assert recurrent.rounds_to_half(torch.device(kind)) is said
+
+
+def test_cudnn_gets_float32_in_place_of_half_and_no_gaps_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Tensor] = []
+    layer = Recurrence("lstm", DIM, DIM)
+    layer.rnn.register_forward_pre_hook(lambda _, given: seen.extend([given[0], *given[1]]))
+    x_BTD, hidden = torch.randn(2, 5, DIM), tuple(torch.randn(DIM, 2).T for _ in range(2))
+    wanted, _ = layer(x_BTD, hidden)
+    monkeypatch.setattr(recurrent, "rounds_to_half", lambda device: True)
+    found, _ = layer(x_BTD.bfloat16(), tuple(part.bfloat16() for part in hidden))
+    assert all(one.dtype is torch.float32 and one.is_contiguous() for one in seen) and len(seen) == 6
+    torch.testing.assert_close(found, wanted, atol=0.02, rtol=0.02)
 
 
 def torch_twin(encoder: RecurrentEncoder, cell: str, layers: int, bidirectional: bool) -> nn.RNNBase:

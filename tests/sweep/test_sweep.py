@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from composing import composed
 from omegaconf import OmegaConf
 from rich.console import Console
 
@@ -20,7 +21,7 @@ from seqarena.sweep.job import Job, refuse_twins
 from seqarena.sweep.naming import job_name, named, sweep_name
 from seqarena.sweep.runner import Manner
 from seqarena.sweep.shares import shares
-from seqarena.sweep.sweep import check_manner, run_sweep
+from seqarena.sweep.sweep import check_manner, make_job, run_sweep
 
 SCRIPT = """
 import json, os, sys, time
@@ -200,6 +201,14 @@ def test_gpus_are_dealt_out_and_too_few_are_refused(monkeypatch: pytest.MonkeyPa
     assert [one.environment()["OMP_NUM_THREADS"] for one in shares(2, 1)] == ["1", "1"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert [one.cores for one in shares(8, 1)] == [(0,), (0,), (1,), (1,), (2,), (3,), (3,), (4,)]
+
+
+@pytest.mark.parametrize(("together", "asked", "devices"), [(1, "auto", 2), (2, "auto", 1), (4, "auto", 1), (2, 2, 2)])
+def test_all_devices_means_those_of_a_jobs_share(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, together: int, asked: object, devices: int
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    assert make_job(tmp_path, together, [], composed(f"trainer.devices={asked}"), "job").devices == devices
 
 
 @pytest.mark.parametrize(

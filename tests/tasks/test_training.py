@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import lightning as L
 import pyarrow as pa
 import pytest
 import torch
+import torch.distributed as dist
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
 from seqarena.data.module import DataModule
 from seqarena.evaluation import Evaluation
 from seqarena.runs import build_data, build_task
+from seqarena.tasks import translation
 from seqarena.tasks.task import SequenceTask
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +108,42 @@ def test_plateau_steps_once_a_validation(tmp_path: Path) -> None:
     task.score = lambda split, findings: Evaluation(split, {"accuracy": 0.5, "loss": 1.0}, {}, pa.table({"id": [0]}))
     trainer(max_steps=9, val_check_interval=3, check_val_every_n_epoch=None).fit(task, datamodule=module)
     assert task.optimizers().param_groups[0]["lr"] == config.model.lr * 0.5**2  # the first of three is the best
+
+
+def test_weighted_losses_are_summed_in_float32_under_autocast(tmp_path: Path) -> None:
+    module, task = opened(configured(tmp_path, "agreement", "textcnn"))
+    batch = module._splits["train"][list(range(60))]
+    with torch.autocast("cpu", torch.bfloat16):
+        plain = task.loss(batch)
+        task._weight_C = torch.full((2,), 1 + 2**-12)  # bfloat16 knows no such number
+        weighted = task.loss(batch)
+    assert weighted.item() / plain.item() == pytest.approx(1 + 2**-12, rel=2**-15)
+
+
+def test_what_is_summed_over_ranks_is_on_the_device_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of training the module is back on the CPU, where NCCL sums nothing."""
+    _, task = opened(configured(tmp_path, "agreement", "textcnn"))
+    strategy = SimpleNamespace(root_device=torch.device("meta"))
+    task._trainer = SimpleNamespace(world_size=2, strategy=strategy)  # type: ignore[assignment]
+    seen: list[str] = []
+    monkeypatch.setattr(dist, "all_reduce", lambda sums: seen.append(sums.device.type))
+    with pytest.raises((NotImplementedError, RuntimeError)):  # a number on the meta device is none
+        task._summed(1.0, 2.0)
+    assert seen == ["meta"]
+
+
+def test_references_scored_some_rows_at_a_time_are_scored_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, task = opened(configured(tmp_path, "numbers", "transformer"))
+    task._trainer = SimpleNamespace(validating=True, datamodule=module)  # type: ignore[assignment]
+    batch = module._splits["val"][list(range(7))]
+    found = []
+    for rows in (translation.ROWS, 2):
+        monkeypatch.setattr(translation, "ROWS", rows)
+        with torch.no_grad():
+            found.append(task.eval().examine(batch)["loss"])
+    assert found[0] == pytest.approx(found[1], rel=1e-6) and len(found[0]) == 7
 
 
 @pytest.mark.parametrize("data", ["agreement", "numbers"])

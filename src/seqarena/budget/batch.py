@@ -22,6 +22,7 @@ from seqarena.data.module import DataModule
 from seqarena.errors import InputError
 from seqarena.precision import settled
 from seqarena.ranks import number
+from seqarena.recomputation import recompute_layers
 from seqarena.runs import build_task
 from seqarena.tasks.task import SequenceTask
 
@@ -53,6 +54,8 @@ def fitted(config: DictConfig, data: DataModule) -> tuple[DictConfig, dict[str, 
     room = free(device)
     with torch.random.fork_rng():
         task = build_task(config, data.vocabulary).to(device).train()
+        if config.trainer.gradient_checkpointing:
+            recompute_layers(task)
         low, high = peaks(task, [data.longest_batch(size) for size in SIZES], _kind(config))
     slope = max(high - low, 1) / (SIZES[1] - SIZES[0])
     fixed = low - slope * SIZES[0] + optimizer_bytes(task)
@@ -116,7 +119,8 @@ def peaks(task: SequenceTask, batches: Sequence[Batch], kind: torch.dtype) -> li
     for batch in batches:
         moved = type(batch)(*(one.to(device) if isinstance(one, Tensor) else one for one in batch))  # type: ignore[arg-type]
         reset(device)
-        with torch.autocast(device.type, kind, enabled=kind not in (torch.float32, torch.float64)):
+        half = kind not in (torch.float32, torch.float64)
+        with torch.autocast(device.type, kind, half, cache_enabled=False):  # as Lightning has it
             total = task.loss(moved)
         total.backward()
         found.append(highest(device) - before)

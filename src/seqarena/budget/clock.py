@@ -8,6 +8,7 @@ import torch
 from omegaconf import DictConfig
 
 from seqarena.budget.options import with_options
+from seqarena.callbacks.resuming import TOGETHER
 from seqarena.callbacks.throughput import Throughput
 from seqarena.errors import InputError
 
@@ -39,12 +40,13 @@ class TimeLimit(L.Callback):
 
     Time is the training time that `Throughput` counts, which must come before this among the callbacks: waiting for
     data is in it, start-up, validation and test are not. A schedule goes by the share of the time that is used, or of
-    trainer.max_steps, whichever is further. All ranks go by the slowest clock. `account` is the record's.
+    trainer.max_steps, whichever is further. Ranks go by the slowest clock, for which they ask each other at every
+    TOGETHER-th step only. `account` is the record's.
     """
 
     def __init__(self, minutes: float, throughput: Throughput, account: dict[str, Any]) -> None:
         self._seconds, self._throughput, self._account = 60 * minutes, throughput, account
-        self._step = -1
+        self._step, self._share, self._asked = -1, 0.0, -TOGETHER
 
     def on_train_batch_end(self, trainer: L.Trainer, pl_module: Any, *batch: Any) -> None:
         """Look at the clock after each optimizer step."""
@@ -60,7 +62,10 @@ class TimeLimit(L.Callback):
         share = self._throughput.seconds() / self._seconds
         if trainer.world_size == 1:
             return share
-        return float(trainer.strategy.reduce(torch.tensor(share, device=module.device), reduce_op="max"))
+        if self._step - self._asked >= TOGETHER:
+            self._asked = self._step
+            self._share = float(trainer.strategy.reduce(torch.tensor(share, device=module.device), reduce_op="max"))
+        return self._share
 
     def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Tell the record how far training came."""

@@ -43,9 +43,11 @@ class ResumePoints(L.Callback):
         self._due, self._saved = False, time.monotonic()
         self._notice = Notice()
         self._random: list[dict[str, Any]] = []
+        self._device = torch.device("cpu")
 
     def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         """Listen, before Lightning sets handlers of its own."""
+        self._device = trainer.strategy.root_device
         if stage == "fit":
             self._notice.listen()
 
@@ -58,7 +60,7 @@ class ResumePoints(L.Callback):
     ) -> None:
         """Go on with the random numbers of the point that was loaded; save another if it is time."""
         if self._random:
-            _set_random_state(self._random[trainer.global_rank])
+            _set_random_state(self._random[trainer.global_rank], trainer.strategy.root_device)
             self._random = []
         if batch_idx % trainer.accumulate_grad_batches:
             return
@@ -106,7 +108,7 @@ class ResumePoints(L.Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """The random state of every rank."""
-        mine = _random_state()
+        mine = _random_state(self._device)
         if not (dist.is_available() and dist.is_initialized()):
             return {"random": [mine]}
         ranks: list[Any] = [None] * dist.get_world_size()
@@ -123,15 +125,22 @@ class ResumePoints(L.Callback):
             path.unlink(missing_ok=True)
 
 
-def _random_state() -> dict[str, Any]:
-    cuda: list[Tensor] = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    return {"cpu": torch.get_rng_state(), "cuda": cuda}
+def _random_state(device: torch.device) -> dict[str, Tensor]:
+    """Of the processor's generator and of the one device that this process trains on; others may be gone next time."""
+    found = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        found["cuda"] = torch.cuda.get_rng_state(device)
+    if device.type == "mps":
+        found["mps"] = torch.mps.get_rng_state()
+    return found
 
 
-def _set_random_state(state: dict[str, Any]) -> None:
+def _set_random_state(state: dict[str, Tensor], device: torch.device) -> None:
     torch.set_rng_state(state["cpu"])
-    if state["cuda"]:
-        torch.cuda.set_rng_state_all(state["cuda"])
+    if device.type == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"], device)
+    if device.type == "mps" and "mps" in state:
+        torch.mps.set_rng_state(state["mps"])
 
 
 def point(folder: Path) -> Path | None:

@@ -49,7 +49,8 @@ class Streamed(NamedTuple):
     batch: Batch
     worker: int
     behind: Place
-    counts: Counter[str]
+    counts: dict[str, int]
+    """Plain, as who pins memory rebuilds it by `update`, which adds in a Counter."""
 
 
 class Block(NamedTuple):
@@ -90,7 +91,7 @@ class Stream(IterableDataset):
         try:
             shard = Shard(self._recipe, self._rank * workers + worker, self._ranks * workers)
             for batch, behind, counts in shard.batches(self._places[worker]):
-                yield Streamed(batch, worker, behind, counts)
+                yield Streamed(batch, worker, behind, dict(counts))
         except InputError as error:
             yield error
 
@@ -193,13 +194,13 @@ class Progress:
         if self._at is not None:
             self.places[self._at.worker] = self._at.behind
             self.turn = (self._at.worker + 1) % len(self.places)
-            self._counts += self._at.counts
+            self._counts += Counter(self._at.counts)
         self._at = given
         return given.batch
 
     def counts(self) -> Counter[str]:
         """The rows read so far, by their fate, those of the batch at hand among them."""
-        return self._counts + (Counter() if self._at is None else self._at.counts)
+        return self._counts + Counter({} if self._at is None else self._at.counts)
 
     def state_dict(self) -> dict[str, Any]:
         """Plain data that says where to begin with the batch at hand, or the first one."""

@@ -23,6 +23,11 @@ class Positions(nn.Module):
         return x_BTD
 
 
+def numbers(first: int, end: int, device: torch.device) -> Tensor:
+    """`first`, `first + 1`, ... below `end`, in float32 at least: in half precision neighbours beyond 256 are one."""
+    return torch.arange(first, end, dtype=torch.promote_types(torch.get_default_dtype(), torch.float32), device=device)
+
+
 class Sinusoidal(Positions):
     """Sines and cosines of geometric wavelengths (Vaswani et al. 2017, section 3.5). Any length."""
 
@@ -32,9 +37,9 @@ class Sinusoidal(Positions):
 
     def forward(self, x_BTD: Tensor, first: int) -> Tensor:
         """Add the table's rows, computed on the spot: cheap, and without a limit."""
-        positions_T1 = torch.arange(first, first + x_BTD.shape[1], device=x_BTD.device)[:, None]
+        positions_T1 = numbers(first, first + x_BTD.shape[1], x_BTD.device)[:, None]
         pairs = (self.dim + 1) // 2
-        rates_P = torch.exp(torch.arange(pairs, device=x_BTD.device) * (-math.log(10000.0) / max(pairs, 1)))
+        rates_P = torch.exp(numbers(0, pairs, x_BTD.device) * (-math.log(10000.0) / max(pairs, 1)))
         angles_TP = positions_T1 * rates_P
         table_TD = torch.stack((angles_TP.sin(), angles_TP.cos()), -1).flatten(1)[:, : self.dim]
         return x_BTD + table_TD.to(x_BTD.dtype)
@@ -83,8 +88,8 @@ class Rotary(Relations):
     def rotate(self, x_BHTd: Tensor, first: int) -> Tensor:
         """The same vectors, turned."""
         half = self.head_dim // 2
-        rates_P = 10000.0 ** (-torch.arange(half, device=x_BHTd.device) / half)
-        angles_TP = torch.arange(first, first + x_BHTd.shape[-2], device=x_BHTd.device)[:, None] * rates_P
+        rates_P = 10000.0 ** (-numbers(0, half, x_BHTd.device) / half)
+        angles_TP = numbers(first, first + x_BHTd.shape[-2], x_BHTd.device)[:, None] * rates_P
         cos_TP, sin_TP = angles_TP.cos().to(x_BHTd.dtype), angles_TP.sin().to(x_BHTd.dtype)
         a, b = x_BHTd[..., :half], x_BHTd[..., half:]
         return torch.cat((a * cos_TP - b * sin_TP, a * sin_TP + b * cos_TP), -1)

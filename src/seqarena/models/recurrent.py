@@ -19,6 +19,7 @@ from seqarena.models.contract import Decoder, Encoded, Encoder, State
 from seqarena.models.dropout import Dropout
 from seqarena.models.lookup import attention_of
 
+BF16 = torch.bfloat16
 Hidden: TypeAlias = tuple[Tensor, ...]
 """A layer's memory: (h,) or (h, c), each (B, H)."""
 
@@ -60,8 +61,11 @@ class Recurrence(nn.Module):
         if x_BTD.size(1) == 1 and hidden is not None:
             y_BH, hidden = self.step(x_BTD[:, 0], hidden)
             return y_BH[:, None], hidden
+        memory = None if hidden is None else tuple(part[None].contiguous() for part in hidden)  # as cuDNN demands
+        if rounds_to_half(x_BTD.device):
+            x_BTD, memory = x_BTD.float(), None if memory is None else tuple(part.float() for part in memory)
         with _kernels(x_BTD.device):
-            y_BTH, last = self.rnn(x_BTD, None if hidden is None else _packed(tuple(part[None] for part in hidden)))
+            y_BTH, last = self.rnn(x_BTD, None if memory is None else _packed(memory))
         return y_BTH, tuple(part[0] for part in _unpacked(last))
 
     def step(self, x_BD: Tensor, hidden: Hidden) -> tuple[Tensor, Hidden]:
@@ -70,8 +74,21 @@ class Recurrence(nn.Module):
         return hidden[0], hidden
 
 
-def _kernels(device: torch.device) -> AbstractContextManager[None]:
-    """oneDNN has no LSTM in bfloat16 for processors without such instructions, and fails; torch's own has."""
+def rounds_to_half(device: torch.device) -> bool:
+    """Whether autocast to bfloat16 would hand cuDNN's recurrent layers float16, as torch does whatever was asked for.
+
+    Nobody scales the loss in bf16-mixed, so their small gradients would be lost: they are computed in float32.
+    """
+    return device.type == "cuda" and torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") == BF16
+
+
+def _kernels(device: torch.device) -> AbstractContextManager[Any]:
+    """What torch may use for a layer.
+
+    oneDNN has no LSTM in bfloat16 for processors without such instructions, and fails; torch's own has.
+    """
+    if rounds_to_half(device):
+        return torch.autocast("cuda", enabled=False)
     lacking = device.type == "cpu" and torch.is_autocast_enabled("cpu")
     if not lacking or torch.ops.mkldnn._is_mkldnn_bf16_supported():
         return nullcontext()

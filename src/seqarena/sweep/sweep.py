@@ -17,7 +17,7 @@ from seqarena.sweep import ledger
 from seqarena.sweep.board import Board, selected
 from seqarena.sweep.job import Job, refuse_twins
 from seqarena.sweep.runner import Manner, Runner
-from seqarena.sweep.shares import shares
+from seqarena.sweep.shares import shares, visible_gpus
 
 LOCK = ".lock"
 
@@ -41,7 +41,7 @@ def run_sweep(
     InputError, before anything runs: options out of their limits, two jobs that are one, a folder in use.
     """
     manner = check_manner(options)
-    jobs = [make_job(folder, *one) for one in composed]
+    jobs = [make_job(folder, manner.jobs, *one) for one in composed]
     refuse_twins(jobs)
     claim(folder, "hydra.sweep.dir")
     lock = FileLock(folder / LOCK)
@@ -71,10 +71,15 @@ def check_manner(options: dict[str, Any]) -> Manner:
     return Manner(jobs, retry, fail_fast, limit)
 
 
-def make_job(folder: Path, overrides: list[str], config: DictConfig, name: str) -> Job:
-    """A job, its options checked as far as that needs no torch."""
+def make_job(folder: Path, together: int, overrides: list[str], config: DictConfig, name: str) -> Job:
+    """A job, its options checked as far as that needs no torch.
+
+    `trainer.devices=auto` asks for as many GPUs as there are for each of so many jobs `together`.
+    """
     check_limits(config)
-    devices = config.trainer.devices if isinstance(config.trainer.devices, int) else 1
+    devices = config.trainer.devices
+    if not isinstance(devices, int):
+        devices = max(1, len(visible_gpus()) // together)
     return Job(folder / name, overrides, config_hash(plain(config)), devices)
 
 

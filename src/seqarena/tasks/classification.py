@@ -59,7 +59,8 @@ class Classification(Labelling[ClassificationBatch]):
         loss_B = nn.functional.cross_entropy(
             logits_BC, batch.label_B, reduction="none", label_smoothing=self.label_smoothing
         )
-        return loss_B.sum() if self._weight_C is None else loss_B @ self._weight_C[batch.label_B]
+        weighted_B = loss_B if self._weight_C is None else loss_B * self._weight_C[batch.label_B]
+        return weighted_B.sum()  # autocast would round a product of vectors
 
     def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
         """Take it, and hold the weights of the head within `max_norm`: not between the batches of a step."""

@@ -117,7 +117,8 @@ def _continue(
         state = beams.state
         y_BTD, _ = decoder(embed(beams.tokens_NKT.flatten(0, 1)), beams.encoded, state)
     logits_BV = logits(y_BTD[:, -1]).float()
-    logits_BV[:, [PAD, BEGIN]] = float("-inf")
+    for never in (PAD, BEGIN):
+        logits_BV[:, never] = float("-inf")
     return logits_BV.log_softmax(-1).unflatten(0, (sentences, width)).add_(beams.score_NK[..., None]), state
 
 
@@ -155,10 +156,13 @@ def _reordered(state: State, before: State, rows_B: Tensor) -> State:
 
 def _collect(beams: _Beams, score_NK: Tensor, beam_NC: Tensor, ends_NK: Tensor, step: int, how: Search) -> None:
     """Note the hypotheses that end here with their final score."""
-    for place, rank in ends_NK.nonzero().tolist():
-        score = score_NK[place, rank].item()
+    place_E, rank_E = ends_NK.nonzero(as_tuple=True)
+    if not len(place_E):
+        return
+    written_ET = beams.tokens_NKT[place_E, beam_NC[place_E, rank_E], 1:]
+    ended = (place_E.tolist(), score_NK[place_E, rank_E].tolist(), written_ET.tolist())
+    for place, score, tokens in zip(*ended, strict=True):
         if score > float("-inf") or not beams.finished_N[place]:
-            tokens = beams.tokens_NKT[place, beam_NC[place, rank], 1:].tolist()
             beams.finished_N[place].append((score / step**how.length_penalty, tokens))
 
 

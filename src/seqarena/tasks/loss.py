@@ -23,7 +23,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, y_ND: Tensor, weight_VD: Tensor, wanted_N: Tensor, smoothing: float) -> Tensor:
         vocabulary = len(weight_VD)
-        total = torch.zeros((), device=y_ND.device)
+        total = torch.zeros((), dtype=torch.float32, device=y_ND.device)
         dy_ND, dweight_VD = torch.empty_like(y_ND), torch.zeros_like(weight_VD)
         rows = max(1, SLICES.get(y_ND.device.type, SLICE) // vocabulary)
         for first in range(0, len(y_ND), rows):

@@ -117,8 +117,8 @@ class SequenceTask(L.LightningModule, Generic[B]):
         """Turn summed gradients into those of the mean over everything this step has seen, before clipping."""
         ranks = self.trainer.world_size
         share: float | Tensor = self._unit / max(1, self._targets)
-        if ranks > 1:  # the sum stays on the device, which nobody waits for
-            targets = torch.tensor(float(self._targets), device=self.device)
+        if ranks > 1:  # the sum is made and stays on the device, which nobody waits for
+            targets = torch.full((), float(self._targets), device=self.device)
             dist.all_reduce(targets)
             share = self._unit * ranks / targets.clamp(min=1)
         if ranks > 1 or share != 1:
@@ -144,7 +144,7 @@ class SequenceTask(L.LightningModule, Generic[B]):
         """Each of them summed over the ranks."""
         sums = torch.tensor(numbers, dtype=torch.float64)
         if self.trainer.world_size > 1:
-            sums = sums.to(self.device)
+            sums = sums.to(self.trainer.strategy.root_device)  # after training the module itself is back on the CPU
             dist.all_reduce(sums)
         return sums.tolist()
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from seqarena.data.batch import PAD, TranslationBatch
+from seqarena.device import casting_once
 from seqarena.evaluation import Bucket, Evaluation, by_bucket
 from seqarena.models.contract import Decoder, Encoded, Encoder
 from seqarena.tasks.decoding import Search, search
@@ -21,6 +22,11 @@ from seqarena.tasks.task import Answer, Finding, SequenceTask
 
 BLEU_TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "th": "char", "lo": "char", "km": "char", "my": "char"}
 """sacreBLEU's tokenizer by target language; all others are scored with 13a, the tokenizer of WMT."""
+
+
+ROWS = 32
+"""Sentences whose logits are held at a time where a reference is scored: of a whole batch they would take more memory
+than training does, which holds a slice of them."""
 
 
 class Detokenizer(Protocol):
@@ -91,7 +97,8 @@ class Translation(SequenceTask[TranslationBatch]):
         return [Answer(self._target.decode(ids), {}) for ids in found]
 
     def _search(self, encoded: Encoded, how: Search) -> list[list[int]]:
-        return search(self.target_embedding, self.decoder, self.output, encoded, how)
+        with casting_once(self.device.type):
+            return search(self.target_embedding, self.decoder, self.output, encoded, how)
 
     def _timed_search(self, encoded: Encoded, how: Search) -> tuple[list[list[int]], float]:
         """What is found, and the seconds that it took: the search alone, at whose end the device has nothing to do."""
@@ -106,9 +113,8 @@ class Translation(SequenceTask[TranslationBatch]):
         End marks are tokens too.
         """
         y_BTD, encoded = self.forward(batch)
-        logits_BTV = self.output(y_BTD).float()
-        loss_BT = nn.functional.cross_entropy(
-            logits_BTV.transpose(1, 2), batch.wanted_BT, ignore_index=PAD, reduction="none"
+        loss_B = torch.cat(
+            [self._losses(*rows) for rows in zip(y_BTD.split(ROWS), batch.wanted_BT.split(ROWS), strict=True)]
         )
         validating = self.trainer.validating or self.trainer.training or self.trainer.sanity_checking
         found, seconds = self._timed_search(encoded, Search() if validating else self.decoding)
@@ -117,9 +123,14 @@ class Translation(SequenceTask[TranslationBatch]):
             "prediction": [self._target.decode(ids) for ids in found],
             "written": [len(ids) + 1 for ids in found],
             "seconds": [seconds / len(found)] * len(found),
-            "loss": loss_BT.sum(1).tolist(),
+            "loss": loss_B.tolist(),
             "tokens": (batch.wanted_BT != PAD).sum(1).tolist(),
         }
+
+    def _losses(self, y_BTD: Tensor, wanted_BT: Tensor) -> Tensor:
+        """Of each sentence: the summed cross-entropy of its tokens, (B,)."""
+        logits_BVT = self.output(y_BTD).float().transpose(1, 2)
+        return nn.functional.cross_entropy(logits_BVT, wanted_BT, ignore_index=PAD, reduction="none").sum(1)
 
     def score(self, split: str, findings: Finding) -> Evaluation:
         """BLEU, chrF, loss per token, length ratio and empty outputs: over all and by stratum; the test's speed."""
