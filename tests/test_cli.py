@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb, finished_run
 
+from seqarena.claim import refuse_folders_apart
 from seqarena.preflight import untrained
 
 
@@ -102,6 +103,7 @@ def test_processes_that_a_launcher_has_started_are_told_one_folder(
     monkeypatch.setenv(name, "2")
     code, _, err = verb("train", *SMALL, *AGREEMENT)
     assert code == 2 and "write hydra.run.dir=outputs/runs/NAME" in err
+    refuse_folders_apart(["++hydra.run.dir='a, b'"])
 
 
 def test_outputs_go_to_the_project_whatever_the_callers_folder_is(verb: Verb) -> None:

@@ -11,10 +11,10 @@ from omegaconf import DictConfig, open_dict
 from seqarena.errors import InputError, explained
 from seqarena.limits import plain
 from seqarena.record import FILE, earlier
+from seqarena.sweep.overrides import key_of
 
 RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
 """Where a launcher tells a process which one it is: the others write into the folder that the first has claimed."""
-
 
 TOGETHER = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Where torchrun and srun tell how many they have started; Lightning hands the folder to those that it starts."""
@@ -43,7 +43,7 @@ class Claim(Callback):
 def refuse_folders_apart(overrides: Sequence[str]) -> None:
     """InputError: a launcher has started several processes, and each would name a folder by its own clock."""
     several = any(os.environ.get(name, "1") != "1" for name in TOGETHER)
-    if several and not any(one.startswith("hydra.run.dir=") for one in overrides):
+    if several and "hydra.run.dir" not in map(key_of, overrides):
         raise InputError(
             "several processes were started for one run, which needs one folder: write hydra.run.dir=outputs/runs/NAME"
         )
