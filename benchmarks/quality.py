@@ -47,7 +47,7 @@ class Side(NamedTuple):
             if done.returncode:
                 raise SystemExit(f"{' '.join([*command, *asked])} failed:\n{done.stderr[-2000:]}")
         record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-        self.scores.append(record["metrics"]["test"]["bleu"])
+        self.scores.append(record["metrics"]["test/bleu"])
         self.levers.update(record["machine"]["levers"])
         print(f"{self.name}, seed {seed}: {self.scores[-1]:.2f}", file=sys.stderr, flush=True)
 
