@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 
 from seqarena import usage
 from seqarena.errors import interruptible
+from seqarena.spelling import spelled
 
 ROOT = Path(__file__).resolve().parent
 os.environ["SEQARENA_ROOT"] = str(ROOT)
@@ -32,5 +33,5 @@ if __name__ == "__main__":
     if usage.asked():
         usage.show("compare", str(__doc__), (), ROOT)
     else:
-        with interruptible():
+        with interruptible(), spelled(ROOT, "compare"):
             main()

@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 from seqarena import usage
 from seqarena.errors import InputError, explained, interruptible
 from seqarena.secrets import refuse_secrets
+from seqarena.spelling import spelled
 
 ROOT = Path(__file__).resolve().parent
 os.environ["SEQARENA_ROOT"] = str(ROOT)
@@ -26,11 +27,11 @@ def main(config: DictConfig) -> None:
     from seqarena.models.contract import TooLong
     from seqarena.quiet import quiet
     from seqarena.report import show_evaluation
-    from seqarena.runs import absolute, open_run
+    from seqarena.runs import asked, open_run
 
     quiet()
     with explained(InputError, TooLong):
-        run = open_run(Path(absolute(config.run)), given(config.decoding))
+        run = open_run(asked(config), given(config.decoding))
         folder = Path(HydraConfig.get().runtime.output_dir)
         show_evaluation(run.folder.name, *evaluate(run, config, folder), folder)
 
@@ -39,5 +40,5 @@ if __name__ == "__main__":
     if usage.asked():
         usage.show("evaluate", str(__doc__), (), ROOT)
     else:
-        with interruptible():
+        with interruptible(), spelled(ROOT, "evaluate"):
             main()

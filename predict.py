@@ -9,6 +9,9 @@ from omegaconf import DictConfig
 
 from seqarena import usage
 from seqarena.errors import interruptible
+from seqarena.spelling import spelled
+
+ROOT = Path(__file__).resolve().parent
 
 for argument in sys.argv[
     1:
@@ -24,10 +27,10 @@ def main(config: DictConfig) -> None:
     from seqarena.errors import InputError, MachineError, explained, unread
     from seqarena.models.contract import TooLong
     from seqarena.predicting import engine, line_of, predict, texts_of
-    from seqarena.runs import absolute, open_run
+    from seqarena.runs import asked, open_run
 
     with explained(InputError, TooLong, MachineError), unread():
-        run = open_run(Path(absolute(config.run)), {} if config.beam is None else {"beam": config.beam})
+        run = open_run(asked(config), {} if config.beam is None else {"beam": config.beam})
         answering = engine(run, config.engine, config.compute, config.accelerator)
         for answer in predict(answering, texts_of(config.text, config.file), config.batch):
             print(line_of(answer), flush=True)
@@ -35,7 +38,7 @@ def main(config: DictConfig) -> None:
 
 if __name__ == "__main__":
     if usage.asked():
-        usage.show("predict", str(__doc__), (), Path(__file__).resolve().parent)
+        usage.show("predict", str(__doc__), (), ROOT)
     else:
-        with interruptible():
+        with interruptible(), spelled(ROOT, "predict"):
             main()

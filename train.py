@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 from seqarena import usage
 from seqarena.errors import InputError, explained, interruptible
 from seqarena.secrets import refuse_secrets
+from seqarena.spelling import refuse_unread, spelled
 from seqarena.sweep.extras import refuse_missing_plugins
 from seqarena.sweep.naming import named
 from seqarena.sweep.question import expand
@@ -20,6 +21,7 @@ with explained(InputError):
     refuse_secrets(sys.argv[1:])
     sys.argv[1:] = named(expand(sys.argv[1:], ROOT))
     refuse_missing_plugins(sys.argv[1:])
+    refuse_unread(sys.argv[1:], ROOT, "train")
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="train")
@@ -61,5 +63,5 @@ if __name__ == "__main__":
         groups = ("model", "data", "optim", "schedule", "trainer", "logger", "budget", "probe", "recipe", "sweeps")
         usage.show("train", str(__doc__), groups, ROOT)
     else:
-        with interruptible():
+        with interruptible(), spelled(ROOT, "train"):
             main()

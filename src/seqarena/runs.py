@@ -38,6 +38,13 @@ PLACES = ("path", "train", "val", "test")
 """Options of a dataset that say where files of the user's are."""
 
 
+def asked(config: DictConfig) -> Path:
+    """The place of the run that a verb is to use. InputError: nobody named one."""
+    if OmegaConf.is_missing(config, "run"):
+        raise InputError("run=... is needed: the folder of a run, such as outputs/runs/..., or a checkpoint in it")
+    return Path(absolute(config.run))
+
+
 def absolute(path: object) -> str:
     """A path of the user's, from the folder they stand in, as it is called from anywhere; a number is a name, too."""
     return str(Path(str(path)).expanduser().absolute())
