@@ -101,8 +101,10 @@ def test_processes_that_a_launcher_has_started_are_told_one_folder(
     verb: Verb, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "2")
-    code, _, err = verb("train", *SMALL, *AGREEMENT)
-    assert code == 2 and "write hydra.run.dir=outputs/runs/NAME" in err
+    for rank in ("0", "1"):  # the first and the others, which would wait for it
+        monkeypatch.setenv("RANK", rank)
+        code, _, err = verb("train", *SMALL, *AGREEMENT)
+        assert code == 2 and "write hydra.run.dir=outputs/runs/NAME" in err
     refuse_folders_apart(["++hydra.run.dir='a, b'"])
 
 
@@ -114,6 +116,12 @@ def test_outputs_go_to_the_project_whatever_the_callers_folder_is(verb: Verb) ->
     assert code == 0 and len(made) == 1, err
     assert not any(sign in made[0].name for sign in "=, /")
     assert [path.name for path in Path.cwd().iterdir()] == ["cache"]
+
+
+@pytest.mark.parametrize("place", ["", "."])
+def test_a_run_is_not_spilled_into_the_folder_that_one_stands_in(verb: Verb, tmp_path: Path, place: str) -> None:
+    code, _, err = verb("train", *SMALL, *AGREEMENT, f"hydra.run.dir={place}")
+    assert code == 2 and "name one for this run alone" in err and not [*tmp_path.iterdir()]
 
 
 def test_a_run_folder_is_not_used_twice_and_nothing_in_it_changes(verb: Verb) -> None:

@@ -28,11 +28,13 @@ class Claim(Callback):
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """End the command with a message if its folder is taken, or cannot be written."""
-        if any(os.environ.get(name, "0") != "0" for name in RANKS):
-            return
         with explained(InputError):
             refuse_folders_apart(list(config.hydra.overrides.hydra))
+            if any(os.environ.get(name, "0") != "0" for name in RANKS):
+                return
             folder = Path(config.hydra.run.dir).absolute()
+            if folder == Path.cwd():
+                raise InputError("hydra.run.dir is the folder that you stand in: name one for this run alone")
             if self._fresh and (folder / FILE).exists():
                 raise InputError(f"{folder} holds a run already: choose another hydra.run.dir")
             if not self._fresh:
