@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -176,13 +177,34 @@ def test_only_the_same_run_on_the_same_data_goes_on(verb: Verb, crash_at: Callab
         assert code == 2 and "in use by another run" in err
     kept = (texts / "train.csv").read_text()
     (texts / "train.csv").write_text(kept.replace("number", "nr"))
-    for _ in range(2):  # a refusal leaves in the record what the run began with
+    left = Record.read(Path("run"))
+    for _ in range(2):  # a refusal leaves the record as it was: what it began with, its costs, and how it ended
         code, _, err = verb("train", *options)
         assert code == 2 and "changed since this run began" in err
+        assert Record.read(Path("run")) == left
     (texts / "train.csv").write_text(kept)
     assert verb("train", *options)[0] == 0
     code, _, err = verb("train", *options)
     assert code == 2 and "finished run" in err
+
+
+def test_a_run_killed_before_its_first_point_begins_again_on_the_same_data_only(
+    verb: Verb, crash_at: Callable[[int], None], texts: Path
+) -> None:
+    options = (*SMALL, "data=csv", f"data.path={texts}", "model=textcnn", "model.dim=24", "hydra.run.dir=run")
+    crash_at(1)
+    assert verb("train", *options)[0] != 0
+    shutil.rmtree("run/checkpoints", ignore_errors=True)
+    record = json.loads(Path("run/record.json").read_text())
+    Path("run/record.json").write_text(json.dumps(record | {"status": "running", "error": None}))
+    kept = (texts / "train.csv").read_text()
+    (texts / "train.csv").write_text(kept.replace("number", "nr"))
+    crash_at(0)
+    for _ in range(2):
+        code, _, err = verb("train", *options)
+        assert code == 2 and "changed since this run began" in err
+    (texts / "train.csv").write_text(kept)
+    assert verb("train", *options)[0] == 0
 
 
 def test_a_job_that_slurm_is_about_to_stop_goes_back_into_the_queue_and_on(

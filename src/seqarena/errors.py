@@ -14,6 +14,10 @@ class InputError(Exception):
     """Something the user gave (a file, an option, a folder) cannot be used. The message names it, and the cure."""
 
 
+class Changed(InputError):
+    """What a run began with is another now, so that it may not go on. What it has left stands."""
+
+
 class MachineError(Exception):
     """The machine failed the run: no memory, no room, a killed process. The message says what to lower or free."""
 

@@ -13,7 +13,7 @@ import platform
 import re
 import subprocess
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -192,6 +192,25 @@ def begin(folder: Path, config: dict[str, Any], overrides: list[str], root: Path
         machine=machine,
         started=now(),
         hashes={"config": config_hash(config)},
+    )
+
+
+def again(before: Record, begun: Record) -> Record:
+    """The record of a run that goes on: what it has found so far, by the command, the code and the machine of now.
+
+    Its precision stays that of `before`, and so do its data's hashes, until both are known to be the same.
+    """
+    kept = {name: one for name, one in before.machine.items() if name == "precision"}
+    return replace(
+        before,
+        overrides=begun.overrides,
+        code=begun.code,
+        versions=begun.versions,
+        machine=begun.machine | kept,
+        finished=None,
+        status="running",
+        error=None,
+        resumed=[*before.resumed, begun.started],
     )
 
 

@@ -3,11 +3,12 @@
 import difflib
 import os
 import re
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from hydra.errors import CompactHydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -31,8 +32,11 @@ def spelled(root: Path, verb: str) -> Iterator[None]:
         with explained(InputError):
             try:
                 yield
-            except (HydraException, OmegaConfBaseException) as error:
+            except CompactHydraException as error:
                 raise InputError(_told(error, root / "conf", verb)) from error
+            except Exception as error:  # Hydra would have shown it, too
+                traceback.print_exc()
+                raise SystemExit(1) from error
     finally:
         del os.environ[FULL]
 
@@ -58,7 +62,7 @@ def _told(error: Exception, conf: Path, verb: str) -> str:
         node = getattr(error.__cause__, "parent_node", None)
         names = [*map(str, node)] if isinstance(node, DictConfig) and place else _keys(place, conf, verb)
         return _unknown(found[1], names)
-    return str(error)
+    return f"{error}: {error.__cause__}" if isinstance(error.__cause__, OmegaConfBaseException) else str(error)
 
 
 def _unknown(key: str, names: Iterable[str]) -> str:

@@ -35,7 +35,7 @@ from seqarena.compilation import compile_loss
 from seqarena.data.loading import AUTO
 from seqarena.data.module import DataModule
 from seqarena.device import prepare_cpu
-from seqarena.errors import InputError
+from seqarena.errors import Changed
 from seqarena.extrapolation import reaches
 from seqarena.flops import average_batch, flops_per_token, parameters
 from seqarena.limits import check_limit, plain
@@ -45,7 +45,7 @@ from seqarena.quiet import quiet
 from seqarena.ranks import is_first, number
 from seqarena.rate_finder import PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
-from seqarena.record import Record, begin, earlier, relative
+from seqarena.record import Record, again, begin, earlier, relative
 from seqarena.runs import build_data, build_task
 from seqarena.secrets import redacted
 from seqarena.soundness.card import known
@@ -133,12 +133,14 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
     check_limit(config, "seed")  # which every record has, a failed run's too
     before = earlier(folder, plain(config))
     record = begin(folder, plain(config), overrides, Path(os.environ["SEQARENA_ROOT"]), machine())
+    if before is not None:
+        record = again(before, record)
     explained = mishaps.explained
     with explained(config, folder), Recorder(folder, record, before) as recorder, explained(config, folder):
         config, budget, data, task = prepare(going_on(config, before))
         arithmetic = precision.settled(config.trainer.precision, config.trainer.accelerator)
         refuse_changed(before, arithmetic, data)
-        record.budget = budget if before is None else before.budget | budget
+        record.budget |= budget
         record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
         record.machine["precision"] = arithmetic
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
@@ -210,10 +212,10 @@ def refuse_changed(before: Record | None, now: str, data: DataModule) -> None:
         return
     changed = [name for name, value in data.hashes().items() if before.hashes.get(name, value) != value]
     if changed:
-        raise InputError(f"{' and '.join(changed)} changed since this run began: begin another in a new hydra.run.dir")
+        raise Changed(f"{' and '.join(changed)} changed since this run began: begin another in a new hydra.run.dir")
     began = before.machine.get("precision")
     if began not in (None, now):
-        raise InputError(
+        raise Changed(
             f"this run began in {began}, and trainer.precision=auto is {now} on this machine: go on where it began, or "
             f"begin another with trainer.precision={began} in a new hydra.run.dir"
         )

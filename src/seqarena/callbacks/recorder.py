@@ -15,7 +15,7 @@ from seqarena.budget.account import told
 from seqarena.callbacks.history import History
 from seqarena.callbacks.throughput import Throughput
 from seqarena.data.module import DataModule
-from seqarena.errors import Diverged, InputError, MachineError
+from seqarena.errors import Changed, Diverged, InputError, MachineError
 from seqarena.evaluation import Evaluation
 from seqarena.levers import levers
 from seqarena.ranks import is_first
@@ -30,18 +30,13 @@ class Recorder(L.Callback):
     """Writes `record.json` at the start, at each validation and at the end, and `examples.parquet` after the test.
 
     It is also a context: how its block is left is the run's status. The first rank alone writes, and holds the folder's
-    lock meanwhile. `before` is the record of the same run up to an interruption. The module it watches has
-    `evaluations` by split and `is_best()`.
+    lock meanwhile. `before` is the record of the same run up to an interruption, and stands again where the run may not
+    go on. The module it watches has `evaluations` by split and `is_best()`.
     """
 
     def __init__(self, folder: Path, record: Record, before: Record | None = None) -> None:
         self.record, self._folder = record, folder
-        self._lock = FileLock(folder / LOCK)
-        if before is not None:
-            record.started, record.metrics, record.probes = before.started, before.metrics, before.probes
-            record.config, record.budget, record.hashes = before.config, before.budget, before.hashes
-            record.machine |= {name: one for name, one in before.machine.items() if name == "precision"}
-            record.resumed = [*before.resumed, now()]
+        self._lock, self._before = FileLock(folder / LOCK), before
         self._throughput: Throughput | None = None
         self._data: DataModule | None = None
         self._writes = is_first()
@@ -61,6 +56,11 @@ class Recorder(L.Callback):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if isinstance(error, Changed) and self._before is not None:
+            self.record = self._before
+            self._write()
+            self._lock.release()
+            return
         self.record.status = status_of(error)
         if error is not None:
             cause = error if isinstance(error, Exception) or error.__context__ is None else error.__context__
