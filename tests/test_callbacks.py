@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -290,13 +291,17 @@ def watched(**logged: float) -> Any:
     return SimpleNamespace(logged=logged | {"val/accuracy": 0.5}, monitor="accuracy", mode="max")
 
 
+def in_epoch(number: int, **about: Any) -> Any:
+    """A trainer that has begun so many epochs of 9 batches."""
+    loop = SimpleNamespace(epoch_progress=SimpleNamespace(current=SimpleNamespace(ready=number)))
+    return SimpleNamespace(fit_loop=loop, num_training_batches=9, **about)
+
+
 def test_lines_where_there_is_no_terminal() -> None:
     out = io.StringIO()
     lines = progress(Console(file=out))
     assert isinstance(lines, Lines)
-    trainer: Any = SimpleNamespace(
-        is_global_zero=True, global_step=20, estimated_stepping_batches=100, current_epoch=1, num_training_batches=9
-    )
+    trainer = in_epoch(2, is_global_zero=True, global_step=20, estimated_stepping_batches=100)
     module = watched(**{"speed/tokens_per_s": 12345.6, "train/loss": 0.25})
     lines.on_train_start(trainer, module)
     lines.on_validation_end(trainer, module)
@@ -313,14 +318,7 @@ def test_bars_on_a_terminal_also_without_a_known_end() -> None:
     out = io.StringIO()
     bars = progress(Console(file=out, force_terminal=True, width=120, _environ={"TERM": "xterm"}))
     assert isinstance(bars, Bars)
-    trainer: Any = SimpleNamespace(
-        global_step=0,
-        estimated_stepping_batches=float("inf"),
-        current_epoch=0,
-        num_val_batches=[3],
-        training=True,
-        num_training_batches=9,
-    )
+    trainer = in_epoch(1, global_step=0, estimated_stepping_batches=float("inf"), num_val_batches=[3], training=True)
     module = watched()
     bars.on_train_start(trainer, module)
     trainer.global_step = 5
@@ -330,6 +328,16 @@ def test_bars_on_a_terminal_also_without_a_known_end() -> None:
     bars.on_validation_end(trainer, module)
     bars.on_train_end(trainer, module)
     assert "train" in out.getvalue() and "best 0.5" in out.getvalue()
+
+
+@pytest.mark.parametrize("steps,epochs", [(8, ["4/8  epoch 1", "8/8  epoch 2"]), (6, ["4/6  epoch 1", "6/6  epoch 2"])])
+def test_each_validation_tells_the_epoch_that_is_trained_last_also_where_training_ends_inside_one(
+    verb: Verb, steps: int, epochs: list[str]
+) -> None:
+    ends = ("trainer.max_epochs=null", f"trainer.max_steps={steps}", "trainer.validate_every=null")
+    code, out, err = verb("train", *SMALL, *AGREEMENT, *ends, "model=textcnn", "data.batch_examples=10")
+    assert code == 0, err
+    assert re.findall(r"^step (\d+/\d+  epoch \d+)", out, re.MULTILINE) == epochs
 
 
 def test_the_rate_rises_from_lowest_to_highest() -> None:

@@ -133,7 +133,8 @@ def better(best: float | None, module: Any) -> float:
 def told(trainer: L.Trainer, module: Any, best: float | None) -> str:
     """Epoch, speed, the last loss, the last and the best score: as much of it as there is."""
     logged, monitor = module.logged, f"val/{module.monitor}"
-    parts = [f"epoch {trainer.current_epoch + 1}"] if math.isfinite(trainer.num_training_batches) else []
+    begun = trainer.fit_loop.epoch_progress.current.ready  # Lightning's current_epoch counts on when training ends
+    parts = [f"epoch {begun}"] if math.isfinite(trainer.num_training_batches) else []
     if "speed/tokens_per_s" in logged:
         parts.append(f"{logged['speed/tokens_per_s']:,.0f} tokens/s")
     if "train/loss" in logged:
