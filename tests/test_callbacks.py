@@ -308,6 +308,7 @@ def test_lines_where_there_is_no_terminal() -> None:
     module.logged["val/accuracy"] = 0.4
     lines.on_validation_end(trainer, module)
     assert out.getvalue().splitlines() == [
+        "going on from step 20",
         "step 20/100  epoch 2  12,346 tokens/s  loss 0.250  val/accuracy 0.5 (best 0.5)",
         "step 20/100  epoch 2  12,346 tokens/s  loss 0.250  val/accuracy 0.4 (best 0.5)",
     ]

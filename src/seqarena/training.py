@@ -21,6 +21,7 @@ from seqarena.budget.options import with_options
 from seqarena.budget.trials import drawn
 from seqarena.building import filled
 from seqarena.callbacks.averaging import LastWeights
+from seqarena.callbacks.interruption import Interruption
 from seqarena.callbacks.latency import Latency
 from seqarena.callbacks.loggers import loggers
 from seqarena.callbacks.mirror import Mirror
@@ -133,8 +134,8 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
     check_limit(config, "seed")  # which every record has, a failed run's too
     before = earlier(folder, plain(config))
     record = begin(folder, plain(config), overrides, Path(os.environ["SEQARENA_ROOT"]), machine())
-    explained = mishaps.explained
-    with explained(config, folder), Recorder(folder, record, before) as recorder, explained(config, folder):
+    explained, stop = mishaps.explained, Interruption(folder)
+    with stop, explained(config, folder), Recorder(folder, record, before) as recorder, explained(config, folder):
         config, budget, data, task = prepare(going_on(config, before))
         arithmetic = precision.settled(config.trainer.precision, config.trainer.accelerator)
         refuse_changed(before, arithmetic, data)
@@ -151,7 +152,7 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
         if is_first():
             report.announce(record, folder, Console())
         with loggers(record.config["logger"], folder, record) as watchers:
-            callbacks = [throughput, Latency(), recorder, *probes, progress(Console()), *ends]
+            callbacks = [throughput, Latency(), recorder, *probes, progress(Console()), stop, *ends]
             run(config, folder, data, task, callbacks, watchers)
             record.reach = reaches(task.evaluations["test"], data.buckets, config.seed)
             for mirror in watchers:
