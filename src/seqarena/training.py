@@ -44,7 +44,7 @@ from seqarena.preflight import FSDP, check_config, check_data
 from seqarena.probing.probes import ProbeOptions
 from seqarena.quiet import quiet
 from seqarena.ranks import is_first, number
-from seqarena.rate_finder import PAGE, Losses, find, sweep_config
+from seqarena.rate_finder import NO_FALL, PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
 from seqarena.record import Record, begin, earlier, relative
 from seqarena.runs import build_data, build_task
@@ -117,14 +117,15 @@ def prepare(config: DictConfig) -> Prepared:
     return Prepared(config, trial | budget | batch | step, data, task)
 
 
-def find_rate(config: DictConfig, folder: Path) -> float:
-    """Look for a learning rate and say what to write."""
+def find_rate(config: DictConfig, folder: Path) -> float | None:
+    """Look for a learning rate and say what to write; None where the loss shows none."""
     quiet()
     config, losses = sweep_config(config), Losses()
     config, _, data, task = prepare(config)
     rate = find(make_trainer(config, folder, [], [losses]), task, data, losses, folder)
     if is_first():
-        print(f"suggested: model.lr={rate:.1e}   (the curve: {relative(folder / PAGE)})")
+        told = NO_FALL if rate is None else f"suggested: model.lr={rate:.1e}"
+        print(f"{told}   (the curve: {relative(folder / PAGE)})")
     return rate
 
 
