@@ -248,7 +248,9 @@ def test_parallel_files_of_different_length_show_both_counts(verb: Verb, pairs: 
 
 def test_an_empty_training_file_is_refused(verb: Verb, texts: Path) -> None:
     (texts / "train.csv").write_text("text,label\n")
-    assert "no usable example" in bad(verb, "data=csv", f"data.path={texts}")
+    assert "no usable example (rows: 0 read, 0 kept)" in bad(verb, "data=csv", f"data.path={texts}")
+    (texts / "train.csv").write_text("text,label\n,pos\n")
+    assert "no usable example (rows: 1 read, 0 kept, 1 empty)" in bad(verb, "data=csv", f"data.path={texts}")
 
 
 def test_unknown_labels_in_the_test_are_counted_and_shown(verb: Verb, texts: Path) -> None:

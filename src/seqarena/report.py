@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from seqarena.budget.account import told
+from seqarena.data.ledger import counted
 from seqarena.evaluation import Evaluation
 from seqarena.record import Buckets, Record, duration, relative
 
@@ -53,8 +54,7 @@ def show_evaluation(run: str, found: Evaluation, split: str, ledger: Mapping[str
     _show_scores(f"evaluation of {run}", metrics, found.strata, console)
     for name, signature in found.signature.items():
         console.print(f"[dim]{name}[/]  {escape(signature)}", soft_wrap=True)
-    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in ledger.items())
-    console.print(f"[dim]data[/]  {escape(split)}: {escape(counts)}", soft_wrap=True, highlight=False)
+    console.print(f"[dim]data[/]  {escape(split)}: {escape(counted(ledger))}", soft_wrap=True, highlight=False)
     console.print(f"[dim]files[/]  {escape(relative(folder))}", soft_wrap=True)
 
 
