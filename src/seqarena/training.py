@@ -142,7 +142,7 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
         refuse_changed(before, arithmetic, data)
         record.budget = budget if before is None else before.budget | budget
         record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
-        record.machine["precision"] = arithmetic
+        record.machine |= {"precision": arithmetic, "ranks": number(config.trainer)}
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
         throughput = Throughput(config.trainer.log_every, forward, dtype(arithmetic))
         recorder.describe(data, parameters(task), throughput)
