@@ -14,6 +14,7 @@ from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb, finished_run
 
 from seqarena.claim import refuse_folders_apart
 from seqarena.preflight import untrained
+from seqarena.usage import headline
 
 
 def trained(verb: Verb, *arguments: str) -> Path:
@@ -310,6 +311,12 @@ def test_a_damaged_checkpoint_and_a_missing_file_are_named(verb: Verb) -> None:
     (run / "checkpoints" / "best.ckpt").write_bytes(b"no")
     code, _, err = verb("predict", f"run={run}", "text=a")
     assert code == 2 and "best.ckpt" in err
+
+
+@pytest.mark.parametrize("group", ["model", "data", "schedule", "trainer", "logger", "budget", "probe", "recipe"])
+def test_help_shows_a_whole_sentence_of_each_choice(group: str) -> None:
+    for path in (ROOT / "conf" / group).glob("*.yaml"):
+        assert headline(path)[-1] in ".?", path
 
 
 def test_help_needs_no_torch() -> None:
