@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from seqarena.callbacks.recorder import Recorder, status_of
 from seqarena.callbacks.throughput import Throughput, peak_mib
 from seqarena.errors import Diverged, InputError
 from seqarena.evaluation import Evaluation
-from seqarena.rate_finder import HIGHEST, LOWEST, before_divergence, smoothed, suggestion
+from seqarena.rate_finder import HIGHEST, LOWEST, before_divergence, suggestion
 from seqarena.record import Record, config_hash, earlier
 from seqarena.tasks.schedules import rising
 
@@ -290,19 +291,24 @@ def watched(**logged: float) -> Any:
     return SimpleNamespace(logged=logged | {"val/accuracy": 0.5}, monitor="accuracy", mode="max")
 
 
+def in_epoch(number: int, **about: Any) -> Any:
+    """A trainer that has begun so many epochs of 9 batches."""
+    loop = SimpleNamespace(epoch_progress=SimpleNamespace(current=SimpleNamespace(ready=number)))
+    return SimpleNamespace(fit_loop=loop, num_training_batches=9, **about)
+
+
 def test_lines_where_there_is_no_terminal() -> None:
     out = io.StringIO()
     lines = progress(Console(file=out))
     assert isinstance(lines, Lines)
-    trainer: Any = SimpleNamespace(
-        is_global_zero=True, global_step=20, estimated_stepping_batches=100, current_epoch=1, num_training_batches=9
-    )
+    trainer = in_epoch(2, is_global_zero=True, global_step=20, estimated_stepping_batches=100)
     module = watched(**{"speed/tokens_per_s": 12345.6, "train/loss": 0.25})
     lines.on_train_start(trainer, module)
     lines.on_validation_end(trainer, module)
     module.logged["val/accuracy"] = 0.4
     lines.on_validation_end(trainer, module)
     assert out.getvalue().splitlines() == [
+        "going on from step 20",
         "step 20/100  epoch 2  12,346 tokens/s  loss 0.250  val/accuracy 0.5 (best 0.5)",
         "step 20/100  epoch 2  12,346 tokens/s  loss 0.250  val/accuracy 0.4 (best 0.5)",
     ]
@@ -313,14 +319,7 @@ def test_bars_on_a_terminal_also_without_a_known_end() -> None:
     out = io.StringIO()
     bars = progress(Console(file=out, force_terminal=True, width=120, _environ={"TERM": "xterm"}))
     assert isinstance(bars, Bars)
-    trainer: Any = SimpleNamespace(
-        global_step=0,
-        estimated_stepping_batches=float("inf"),
-        current_epoch=0,
-        num_val_batches=[3],
-        training=True,
-        num_training_batches=9,
-    )
+    trainer = in_epoch(1, global_step=0, estimated_stepping_batches=float("inf"), num_val_batches=[3], training=True)
     module = watched()
     bars.on_train_start(trainer, module)
     trainer.global_step = 5
@@ -330,6 +329,16 @@ def test_bars_on_a_terminal_also_without_a_known_end() -> None:
     bars.on_validation_end(trainer, module)
     bars.on_train_end(trainer, module)
     assert "train" in out.getvalue() and "best 0.5" in out.getvalue()
+
+
+@pytest.mark.parametrize("steps,epochs", [(8, ["4/8  epoch 1", "8/8  epoch 2"]), (6, ["4/6  epoch 1", "6/6  epoch 2"])])
+def test_each_validation_tells_the_epoch_that_is_trained_last_also_where_training_ends_inside_one(
+    verb: Verb, steps: int, epochs: list[str]
+) -> None:
+    ends = ("trainer.max_epochs=null", f"trainer.max_steps={steps}", "trainer.validate_every=null")
+    code, out, err = verb("train", *SMALL, *AGREEMENT, *ends, "model=textcnn", "data.batch_examples=10")
+    assert code == 0, err
+    assert re.findall(r"^step (\d+/\d+  epoch \d+)", out, re.MULTILINE) == epochs
 
 
 def test_the_rate_rises_from_lowest_to_highest() -> None:
@@ -344,16 +353,38 @@ def test_the_rate_rises_from_lowest_to_highest() -> None:
     assert np.allclose(np.diff(np.log(rates)), np.log(1e6) / 99)
 
 
-def test_the_steepest_descent_is_suggested_and_divergence_left_out() -> None:
-    rates = 1e-6 * 1e6 ** (np.arange(100) / 99)
-    falling = 3 - 2 / (1 + np.exp(-3 * (np.log10(rates) + 3)))  # steepest at 1e-3
-    noisy = falling + 0.05 * np.random.default_rng(0).standard_normal(100)
+RATES = 1e-6 * 1e6 ** (np.arange(100) / 99)
+NOISE = np.random.default_rng(0)
+
+
+def falling(size: float, sharpness: float, steepest: float) -> np.ndarray:
+    """Losses from 3 on that fall by `size` around a rate."""
+    return 3 - size / (1 + np.exp(-sharpness * (np.log10(RATES) - np.log10(steepest))))
+
+
+def test_divergence_is_left_out() -> None:
+    noisy = falling(2, 3, 1e-3) + 0.05 * NOISE.standard_normal(100)
     noisy[90:] = 50.0
-    losses = before_divergence(noisy)
-    assert len(losses) == 90
-    assert 4e-4 < suggestion(rates[:90], smoothed(losses)) < 2.5e-3
-    with pytest.raises(InputError, match="at no learning rate"):
-        suggestion(rates, np.arange(100.0))
+    assert len(before_divergence(noisy)) == 90
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.2, 0.5])
+@pytest.mark.parametrize("sharpness,steepest", [(3, 1e-3), (8, 3e-2)], ids=["clear", "late"])
+def test_the_steepest_descent_of_a_clear_fall_is_suggested(sharpness: float, steepest: float, noise: float) -> None:
+    for _ in range(20):
+        rate = suggestion(RATES, falling(2, sharpness, steepest) + noise * NOISE.standard_normal(100))
+        assert rate is not None and steepest / 8 < rate < 8 * steepest
+
+
+@pytest.mark.parametrize("steps", [12, 30, 100])
+@pytest.mark.parametrize("slope", [0.0, 0.02], ids=["noise", "rising"])
+def test_of_noise_alone_no_rate_is_suggested(steps: int, slope: float) -> None:
+    curves = slope * np.arange(steps) + 0.7 + 0.06 * NOISE.standard_normal((200, steps))
+    assert sum(suggestion(RATES[:steps], losses) is not None for losses in curves) <= 1
+
+
+def test_a_fall_within_the_noise_is_none() -> None:
+    assert suggestion(RATES, falling(0.5, 3, 1e-3) + 0.5 * np.random.default_rng(0).standard_normal(100)) is None
 
 
 def test_the_finder_leaves_numbers_and_a_page_and_trains_nothing(verb: Verb, caplog: pytest.LogCaptureFixture) -> None:
@@ -363,5 +394,13 @@ def test_the_finder_leaves_numbers_and_a_page_and_trains_nothing(verb: Verb, cap
     found = json.loads(Path("run/lr_find.json").read_text())
     assert f"model.lr={found['suggestion']:.1e}" in out and len(found["losses"]) > 50
     page = Path("run/lr_find.html").read_text(encoding="utf-8")
-    assert "Plotly.newPlot" in page and len(page) > 10**6
+    assert "Plotly.newPlot" in page and len(page) > 10**6 and '"yaxis":{"title":{"text":"loss"}}' in page
     assert not Path("run/checkpoints").exists() and not Path("run/record.json").exists()
+
+
+def test_the_finder_says_where_there_is_nothing_to_suggest(verb: Verb, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    few = ("data.batch_examples=2", "hydra.run.dir=run", "lr_find=true")
+    code, out, err = verb("train", *SMALL, *AGREEMENT, "model=transformer", *few)
+    assert code == 0 and "no learning rate is suggested" in out and "lr_find.html" in out, err
+    assert json.loads(Path("run/lr_find.json").read_text())["suggestion"] is None

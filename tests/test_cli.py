@@ -14,6 +14,7 @@ from conftest import AGREEMENT, NUMBERS, ROOT, SMALL, Verb, finished_run
 
 from seqarena.claim import refuse_folders_apart
 from seqarena.preflight import untrained
+from seqarena.usage import headline
 
 
 def trained(verb: Verb, *arguments: str) -> Path:
@@ -256,7 +257,9 @@ def test_parallel_files_of_different_length_show_both_counts(verb: Verb, pairs: 
 
 def test_an_empty_training_file_is_refused(verb: Verb, texts: Path) -> None:
     (texts / "train.csv").write_text("text,label\n")
-    assert "no usable example" in bad(verb, "data=csv", f"data.path={texts}")
+    assert "no usable example (rows: 0 read, 0 kept)" in bad(verb, "data=csv", f"data.path={texts}")
+    (texts / "train.csv").write_text("text,label\n,pos\n")
+    assert "no usable example (rows: 1 read, 0 kept, 1 empty)" in bad(verb, "data=csv", f"data.path={texts}")
 
 
 def test_unknown_labels_in_the_test_are_counted_and_shown(verb: Verb, texts: Path) -> None:
@@ -316,6 +319,12 @@ def test_a_damaged_checkpoint_and_a_missing_file_are_named(verb: Verb) -> None:
     (run / "checkpoints" / "best.ckpt").write_bytes(b"no")
     code, _, err = verb("predict", f"run={run}", "text=a")
     assert code == 2 and "best.ckpt" in err
+
+
+@pytest.mark.parametrize("group", ["model", "data", "schedule", "trainer", "logger", "budget", "probe", "recipe"])
+def test_help_shows_a_whole_sentence_of_each_choice(group: str) -> None:
+    for path in (ROOT / "conf" / group).glob("*.yaml"):
+        assert headline(path)[-1] in ".?", path
 
 
 def test_help_needs_no_torch() -> None:

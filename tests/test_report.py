@@ -8,7 +8,7 @@ from rich.console import Console
 from test_record import started
 
 from seqarena.record import Record, relative
-from seqarena.report import duration, number, show, si
+from seqarena.report import announce, duration, number, show, si
 
 
 def finished(folder: Path) -> Record:
@@ -41,6 +41,34 @@ def test_scores_baselines_strata_and_costs_are_shown(tmp_path: Path) -> None:
     for told in ("12,345", "720 kFLOP", "1.5 TFLOP", "812 MiB", "1 h 02 min", "nrefs:1|case:mixed", str(tmp_path)):
         assert told in text
     assert "not measured" in text and max(map(len, text.splitlines())) <= max(100, len(str(tmp_path)) + 50)
+
+
+def test_another_search_in_validation_than_in_the_test_is_said(tmp_path: Path) -> None:
+    record = finished(tmp_path)
+    for beam, said in ((5, True), (1, False)):
+        record.config = {**record.config, "task": {"name": "translation", "decoding": {"beam": beam}}}
+        assert ("validation searches greedily, the test with a beam of 5" in printed(record, tmp_path)) is said
+
+
+def announced(record: Record, folder: Path) -> str:
+    out = io.StringIO()
+    announce(record, folder, Console(file=out))
+    return out.getvalue()
+
+
+def test_what_became_of_the_rows_and_how_many_processes_there_are_is_said_at_the_start(tmp_path: Path) -> None:
+    record = finished(tmp_path)
+    whole = {"read": 12, "kept": 12}
+    record.ledger = {"train": {"read": 1401, "kept": 1400, "empty": 1, "truncated": 20}, "val": whole, "test": whole}
+    record.machine = {"cpu": "x", "gpus": [], "threads": 1, "precision": "32-true", "ranks": 2}
+    text = announced(record, tmp_path)
+    rows = "train 1,401 read, 1,400 kept, 1 empty, 20 truncated; val 12 read, 12 kept; test 12 read, 12 kept"
+    assert f"rows  {rows}\n" in text and "2 processes of 1 thread, 32-true" in text
+    record.ledger["train"], record.machine["ranks"], record.machine["threads"] = whole, 1, 4
+    text = announced(record, tmp_path)
+    assert "rows  " not in text and "process" not in text and ", 4 threads, " in text
+    record.ledger["train"] = {}
+    assert "rows  " not in announced(record, tmp_path)
 
 
 def test_how_far_a_model_reaches_is_shown_with_intervals(tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,28 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return asked
 
 
+@pytest.fixture
+def ctrl_c_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """`ctrl_c_at(7)`: somebody presses Ctrl+C right after the next run's seventh optimizer step."""
+    step, handler = L.LightningModule.optimizer_step, signal.getsignal(signal.SIGINT)
+    left = [0]
+
+    def counted(self: Any, *arguments: Any, **named: Any) -> None:
+        step(self, *arguments, **named)
+        left[0] -= 1
+        if left[0] == 0:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(L.LightningModule, "optimizer_step", counted)
+
+    def pressed(count: int) -> None:
+        signal.signal(signal.SIGINT, handler)  # which Lightning has turned off the last time
+        left[0] = count
+
+    yield pressed
+    signal.signal(signal.SIGINT, handler)
+
+
 def weights(run: str, name: str) -> dict[str, torch.Tensor]:
     return torch.load(Path(run, "checkpoints", name), weights_only=True)["state_dict"]
 
@@ -115,6 +138,26 @@ def test_an_interrupted_run_ends_as_if_it_had_not_been(
     same("whole", "broken")
     assert len(Record.read(Path("broken")).resumed) == 1
     assert not list(Path("broken/checkpoints").glob("resume*"))
+
+
+def test_ctrl_c_says_how_to_go_on_and_promises_nothing_without_a_point(
+    verb: Verb, ctrl_c_at: Callable[[int], None]
+) -> None:
+    options = (*SMALL, *AGREEMENT, "model=textcnn", "hydra.run.dir=run")
+    ctrl_c_at(3)
+    code, _, err = verb("train", *options)
+    assert code == 130 and err.splitlines()[-1].startswith("interrupted at step ")
+    assert "no point saved yet" in err and "hydra.run.dir" not in err
+    assert Record.read(Path("run")).status == "interrupted"
+    ctrl_c_at(15)
+    code, out, err = verb("train", *options)
+    told = r"interrupted at step 1[45]: go on with the same command and hydra\.run\.dir=run"
+    assert code == 130 and re.fullmatch(told, err.splitlines()[-1]) and "going on" not in out
+    error = Record.read(Path("run")).error
+    assert error is not None and error["type"] == "KeyboardInterrupt"
+    ctrl_c_at(0)
+    code, out, err = verb("train", *options)
+    assert code == 0 and out.index("going on from step 12\n") < out.index("step 24/36"), out + err
 
 
 STREAM = (

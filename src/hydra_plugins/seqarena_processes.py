@@ -51,8 +51,8 @@ class ProcessLauncher(Launcher):
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run one batch of jobs; what a sweeper gets back is the validation metric of each."""
-        from seqarena.errors import InputError, explained
-        from seqarena.sweep.sweep import INTERRUPTED, run_sweep
+        from seqarena.errors import INTERRUPTED, InputError, explained
+        from seqarena.sweep.sweep import run_sweep
 
         about = self._config.hydra
         folder = Path(str(about.sweep.dir)).absolute()

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+INTERRUPTED = 130
+"""Exit code after Ctrl+C."""
+
 _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -61,10 +64,10 @@ def unread() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl+C ends the command with one word, a closed pipe without one, also while it is still starting."""
+    """Ctrl+C ends the command with one line, a closed pipe without one, also while it is still starting."""
     try:
         with unread():
             yield
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
+    except KeyboardInterrupt as stop:
+        print(f"interrupted {harmless(str(stop))}".rstrip(), file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None

@@ -1,7 +1,8 @@
 """Look for a learning rate (Smith 2017, "Cyclical Learning Rates", section 3.3): raise it step by step, watch the loss.
 
 The rate grows by a constant factor each optimizer step, in the very loop that trains: same batches, clipping and
-precision. The suggestion is where the smoothed loss falls fastest over the logarithm of the rate.
+precision. The suggestion is where the smoothed loss falls fastest over the logarithm of the rate, on its way from where
+it began to its lowest: if that is clearly farther than the noise of batches alone can carry it, else there is none.
 """
 
 import json
@@ -15,13 +16,20 @@ import numpy as np
 from lightning.pytorch.loggers.logger import Logger
 from omegaconf import DictConfig, OmegaConf
 
-from seqarena.errors import Diverged, InputError
+from seqarena.errors import Diverged
 
 LOWEST, HIGHEST, STEPS = 1e-6, 1.0, 100
 WIDTH = 4.0
 """Of the bell curve that smooths the losses, in steps (one standard deviation)."""
 FIRST = 10
 """Steps at the start that are not looked at, as few losses are averaged there."""
+LEVEL = 20
+"""Steps whose mean loss is where it began: at rates so low nothing is learned in them."""
+CLEAR = 5.0
+"""A fall of so many of its standard errors is one: noise alone reaches 4.3 in one curve of a thousand, as simulated."""
+NO_FALL = (
+    "no learning rate is suggested: the loss shows no clear fall beyond the noise of its batches; larger ones have less"
+)
 JSON, PAGE = "lr_find.json", "lr_find.html"
 
 
@@ -65,14 +73,16 @@ class Losses(Logger):
         """Nothing."""
 
 
-def find(trainer: L.Trainer, task: L.LightningModule, data: L.LightningDataModule, kept: Losses, folder: Path) -> float:
-    """Run the sweep, leave its numbers and its plot in `folder`, and return the suggested rate."""
+def find(
+    trainer: L.Trainer, task: L.LightningModule, data: L.LightningDataModule, kept: Losses, folder: Path
+) -> float | None:
+    """Run the sweep, leave its numbers and its plot in `folder`, and return the suggested rate; None without one."""
     with suppress(Diverged):  # then the sweep has gone far enough
         trainer.fit(task, datamodule=data)
     losses = before_divergence(np.array(kept.losses))
     rates = LOWEST * (HIGHEST / LOWEST) ** (np.arange(len(losses)) / (STEPS - 1))
     smooth = smoothed(losses)
-    rate = suggestion(rates, smooth)
+    rate = suggestion(rates, losses)
     found = {"suggestion": rate, "rates": rates.tolist(), "losses": losses.tolist(), "smoothed": smooth.tolist()}
     if trainer.is_global_zero:
         (folder / JSON).write_text(json.dumps(found, indent=1), encoding="utf-8")
@@ -93,26 +103,41 @@ def before_divergence(losses: np.ndarray) -> np.ndarray:
     return losses[: int(too_high.argmax())] if too_high.any() else losses
 
 
-def suggestion(rates: np.ndarray, smooth: np.ndarray) -> float:
-    """The rate of steepest descent before the lowest smoothed loss, to two digits. InputError: the loss never falls."""
-    lowest = int(smooth.argmin())
-    if lowest <= FIRST + 1:
-        raise InputError("the loss falls at no learning rate: look at the data, or at the model's initialisation")
-    slope = np.gradient(smooth, np.log(rates))[FIRST:lowest]
-    return float(f"{rates[FIRST + int(slope.argmin())]:.1e}")
+def suggestion(rates: np.ndarray, losses: np.ndarray) -> float | None:
+    """The rate of steepest descent within the fall of the smoothed loss, to two digits; None without a clear fall.
+
+    It is looked for in the middle half of the fall, as beside a shallow one noise may be steeper.
+    """
+    if len(losses) <= LEVEL:
+        return None
+    smooth, level = smoothed(losses), losses[:LEVEL].mean()
+    lowest = FIRST + int(smooth[FIRST:].argmin())
+    size = level - smooth[lowest]
+    if size <= CLEAR * standard_error(losses[: max(lowest, LEVEL) + 1]):
+        return None
+    begin = int(max([FIRST, *np.flatnonzero(smooth[:lowest] >= level - size / 4)]))
+    end = begin + int(np.argmax(smooth[begin:] <= level - 3 * size / 4))
+    slope = np.gradient(smooth, np.log(rates))[begin : end + 1]
+    return float(f"{rates[begin + int(slope.argmin())]:.1e}")
 
 
-def draw(rates: np.ndarray, losses: np.ndarray, smooth: np.ndarray, rate: float, path: Path) -> None:
+def standard_error(losses: np.ndarray) -> float:
+    """Of a smoothed loss against the mean of the first ones, by what neighbours differ in beyond a steady trend."""
+    noise = np.diff(losses).std() / math.sqrt(2)
+    return float(noise * math.sqrt(1 / LEVEL + 1 / (2 * math.sqrt(math.pi) * WIDTH)))
+
+
+def draw(rates: np.ndarray, losses: np.ndarray, smooth: np.ndarray, rate: float | None, path: Path) -> None:
     """A page with the curve, complete in itself."""
     import plotly.graph_objects as go
 
-    top = float(losses[0] + 0.5 * (losses[0] - smooth.min()))
     figure = go.Figure()
     figure.add_scatter(x=rates, y=losses, name="loss", mode="lines", line={"color": "lightgray"})
     figure.add_scatter(x=rates, y=smooth, name="smoothed", mode="lines", line={"color": "#1f5fa8"})
-    mark = f"model.lr={rate:.1e}"
-    figure.add_scatter(x=[rate, rate], y=[float(smooth.min()), top], name=mark, mode="lines", line={"dash": "dot"})
+    if rate is not None:
+        ends, mark = [float(losses.min()), float(losses.max())], f"model.lr={rate:.1e}"
+        figure.add_scatter(x=[rate, rate], y=ends, name=mark, mode="lines", line={"dash": "dot"})
     figure.update_layout(title="Training loss while the learning rate rises", template="simple_white", hovermode="x")
     figure.update_xaxes(title="learning rate", type="log")
-    figure.update_yaxes(title="loss", range=[float(losses.min()) * 0.95, top])
+    figure.update_yaxes(title="loss")
     figure.write_html(path, include_plotlyjs=True)

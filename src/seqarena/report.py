@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from seqarena.budget.account import told
+from seqarena.data.ledger import counted
 from seqarena.evaluation import Evaluation
 from seqarena.record import Buckets, Record, duration, relative
 
@@ -22,6 +23,9 @@ def show(record: Record, folder: Path, console: Console | None = None) -> None:
     """Print the tables of a finished run, at most 100 columns wide."""
     console = console or Console()
     _show_scores(f"{record.model} on {record.data}, seed {record.seed}", record.metrics, record.strata, console)
+    beam = record.option("task", "decoding", "beam")
+    if beam is not None and beam > 1:
+        console.print(f"[dim]validation searches greedily, the test with a beam of {beam}[/]", highlight=False)
     for table in (reach(record.reach), probes(record.probes)):
         if table.row_count:
             console.print(table)
@@ -34,16 +38,27 @@ def announce(record: Record, folder: Path, console: Console) -> None:
     """Say what starts: model, data, sizes, machine and where it is kept."""
     kept = {split: record.ledger[split].get("kept") for split in ("train", "val", "test")}
     sizes = ", ".join(f"{'streamed' if count is None else f'{count:,}'} {split}" for split, count in kept.items())
-    total = record.parameters["total"]
+    total, threads = record.parameters["total"], record.machine["threads"]
     console.print(
         f"[bold]{escape(record.model)}[/] ({total:,} parameters) on [bold]{escape(record.data)}[/] "
         f"({sizes} examples), {escape(', '.join(record.machine['gpus']) or record.machine['cpu'])}, "
-        f"{record.machine['threads']} threads, {record.machine['precision']}, into {escape(relative(folder))}",
+        f"{_processes(record)}{threads} thread{'' if threads == 1 else 's'}, {record.machine['precision']}, "
+        f"into {escape(relative(folder))}",
         soft_wrap=True,
         highlight=False,
     )
     if record.budget:
         console.print(f"[dim]budget[/]  {escape(told(record.budget))}", soft_wrap=True, highlight=False)
+    ledgers = {split: record.ledger[split] for split in kept}
+    if any("truncated" in counts or counts.get("read") != counts.get("kept") for counts in ledgers.values()):
+        rows = "; ".join(f"{split} {counted(counts) or 'streamed'}" for split, counts in ledgers.items())
+        console.print(f"[dim]rows  {escape(rows)}[/]", soft_wrap=True, highlight=False)
+
+
+def _processes(record: Record) -> str:
+    """`2 processes of `, where there are several."""
+    ranks = record.machine["ranks"]
+    return f"{ranks} processes of " if ranks > 1 else ""
 
 
 def show_evaluation(run: str, found: Evaluation, split: str, ledger: Mapping[str, int], folder: Path) -> None:
@@ -53,8 +68,7 @@ def show_evaluation(run: str, found: Evaluation, split: str, ledger: Mapping[str
     _show_scores(f"evaluation of {run}", metrics, found.strata, console)
     for name, signature in found.signature.items():
         console.print(f"[dim]{name}[/]  {escape(signature)}", soft_wrap=True)
-    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in ledger.items())
-    console.print(f"[dim]data[/]  {escape(split)}: {escape(counts)}", soft_wrap=True, highlight=False)
+    console.print(f"[dim]data[/]  {escape(split)}: {escape(counted(ledger))}", soft_wrap=True, highlight=False)
     console.print(f"[dim]files[/]  {escape(relative(folder))}", soft_wrap=True)
 
 

@@ -21,6 +21,7 @@ from seqarena.budget.options import with_options
 from seqarena.budget.trials import drawn
 from seqarena.building import filled
 from seqarena.callbacks.averaging import LastWeights
+from seqarena.callbacks.interruption import Interruption
 from seqarena.callbacks.latency import Latency
 from seqarena.callbacks.loggers import loggers
 from seqarena.callbacks.mirror import Mirror
@@ -43,7 +44,7 @@ from seqarena.preflight import FSDP, check_config, check_data
 from seqarena.probing.probes import ProbeOptions
 from seqarena.quiet import quiet
 from seqarena.ranks import is_first, number
-from seqarena.rate_finder import PAGE, Losses, find, sweep_config
+from seqarena.rate_finder import NO_FALL, PAGE, Losses, find, sweep_config
 from seqarena.recomputation import recompute_layers
 from seqarena.record import Record, again, begin, earlier, relative
 from seqarena.runs import build_data, build_task
@@ -116,14 +117,15 @@ def prepare(config: DictConfig) -> Prepared:
     return Prepared(config, trial | budget | batch | step, data, task)
 
 
-def find_rate(config: DictConfig, folder: Path) -> float:
-    """Look for a learning rate and say what to write."""
+def find_rate(config: DictConfig, folder: Path) -> float | None:
+    """Look for a learning rate and say what to write; None where the loss shows none."""
     quiet()
     config, losses = sweep_config(config), Losses()
     config, _, data, task = prepare(config)
     rate = find(make_trainer(config, folder, [], [losses]), task, data, losses, folder)
     if is_first():
-        print(f"suggested: model.lr={rate:.1e}   (the curve: {relative(folder / PAGE)})")
+        told = NO_FALL if rate is None else f"suggested: model.lr={rate:.1e}"
+        print(f"{told}   (the curve: {relative(folder / PAGE)})")
     return rate
 
 
@@ -135,14 +137,14 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
     record = begin(folder, plain(config), overrides, Path(os.environ["SEQARENA_ROOT"]), machine())
     if before is not None:
         record = again(before, record)
-    explained = mishaps.explained
-    with explained(config, folder), Recorder(folder, record, before) as recorder, explained(config, folder):
+    explained, stop = mishaps.explained, Interruption(folder)
+    with stop, explained(config, folder), Recorder(folder, record, before) as recorder, explained(config, folder):
         config, budget, data, task = prepare(going_on(config, before))
         arithmetic = precision.settled(config.trainer.precision, config.trainer.accelerator)
         refuse_changed(before, arithmetic, data)
         record.budget |= budget
         record.config = redacted(plain(config))  # a run is rebuilt from it; its hash stays that of what was asked
-        record.machine["precision"] = arithmetic
+        record.machine |= {"precision": arithmetic, "ranks": number(config.trainer)}
         forward = flops_per_token(task, average_batch(data.table("train"), data.vocabulary.max_length))
         throughput = Throughput(config.trainer.log_every, forward, dtype(arithmetic))
         recorder.describe(data, parameters(task), throughput)
@@ -153,7 +155,7 @@ def train(config: DictConfig, folder: Path, overrides: list[str]) -> None:
         if is_first():
             report.announce(record, folder, Console())
         with loggers(record.config["logger"], folder, record) as watchers:
-            callbacks = [throughput, Latency(), recorder, *probes, progress(Console()), *ends]
+            callbacks = [throughput, Latency(), recorder, *probes, progress(Console()), stop, *ends]
             run(config, folder, data, task, callbacks, watchers)
             record.reach = reaches(task.evaluations["test"], data.buckets, config.seed)
             for mirror in watchers:

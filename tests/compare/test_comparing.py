@@ -256,6 +256,9 @@ def test_advice_names_the_cheapest_of_those_not_told_apart(tmp_path: Path) -> No
 def test_refusals_name_the_run_and_the_cure(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"matches no folder with a record\.json"):
         of_folders(str(tmp_path / "nothing*"))
+    refused = tmp_path / "outputs/sweeps/refused/multirun.yaml"  # of a command that was refused; no sweep began
+    refused.parent.mkdir(parents=True)
+    refused.touch()
     with pytest.raises(InputError, match="sweep=x is not in outputs/sweeps: there are none"):
         of_sweep(tmp_path, "x")
     single = make(tmp_path / "one", correct=np.ones(1, bool))

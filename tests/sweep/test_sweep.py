@@ -126,15 +126,16 @@ def test_a_job_over_its_time_is_stopped_and_the_rest_go_on(sweep: Sweep, capsys:
     assert "time_limit=0.05" in capsys.readouterr().out
 
 
-def driver(sweep: Sweep, acts: str) -> subprocess.Popen:
-    """The sweep in a process of its own, which can be killed."""
+def driver(sweep: Sweep, acts: str, errors: int = subprocess.DEVNULL) -> subprocess.Popen:
+    """The sweep in a process of its own, which can be killed; its errors go there."""
     sweep.composed(acts)
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from test_sweep import *\n"
-        "s = Sweep(Path(sys.argv[2])); sys.exit(s.run(s.acts.read_text())[1])"
+        "import sys; sys.path[:0] = sys.argv[1:3]; from test_sweep import *\n"
+        "s = Sweep(Path(sys.argv[3])); sys.exit(s.run(s.acts.read_text())[1])"
     )
-    command = [sys.executable, "-c", code, str(Path(__file__).parent), str(sweep.script.parent)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", code, str(here), str(here.parent), str(sweep.script.parent)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
 
 
 def wait_for(sweep: Sweep, **statuses: str) -> None:
@@ -167,11 +168,12 @@ def test_a_killed_sweep_leaves_no_process_and_is_finished_by_the_same_command(sw
 
 
 def test_ctrl_c_stops_cleanly_and_the_lock_keeps_others_out(sweep: Sweep) -> None:
-    process = driver(sweep, "sleep sleep sleep")
+    process = driver(sweep, "sleep sleep sleep", subprocess.PIPE)
     wait_for(sweep, job0="running", job1="running")
     with pytest.raises(InputError, match="in use by another command"):
         sweep.run("sleep sleep sleep")
     process.send_signal(signal.SIGINT)
+    assert process.stderr is not None and process.stderr.read().endswith(b"interrupted: the same command goes on\n")
     assert process.wait(60) == 130 and alive(sweep) == []
     told = json.loads((sweep.folder / ledger.FILE).read_text())
     assert told["counts"] == {"interrupted": 2, "queued": 1}

@@ -35,6 +35,7 @@ class Bars(L.Callback):
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Show the bar of the whole run."""
+        tell_resumed(trainer, self._bars.console)
         total = trainer.estimated_stepping_batches
         self._train = self._bars.add_task(
             "train", total=int(total) if total != float("inf") else None, completed=trainer.global_step, told=""
@@ -107,6 +108,7 @@ class Lines(L.Callback):
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """The length of the run, asked for here, where no rank has to wait for the others to answer."""
+        tell_resumed(trainer, self._console)
         self._total = trainer.estimated_stepping_batches
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: Any) -> None:
@@ -124,6 +126,12 @@ def progress(console: Console) -> L.Callback:
     return Bars(console) if console.is_terminal and not console.is_dumb_terminal else Lines(console)
 
 
+def tell_resumed(trainer: L.Trainer, console: Console) -> None:
+    """Say where a run goes on that was interrupted."""
+    if trainer.global_step:
+        console.print(f"going on from step {trainer.global_step}", highlight=False)
+
+
 def better(best: float | None, module: Any) -> float:
     """The better of `best` and the last validation."""
     last = module.logged[f"val/{module.monitor}"]
@@ -133,7 +141,8 @@ def better(best: float | None, module: Any) -> float:
 def told(trainer: L.Trainer, module: Any, best: float | None) -> str:
     """Epoch, speed, the last loss, the last and the best score: as much of it as there is."""
     logged, monitor = module.logged, f"val/{module.monitor}"
-    parts = [f"epoch {trainer.current_epoch + 1}"] if math.isfinite(trainer.num_training_batches) else []
+    begun = trainer.fit_loop.epoch_progress.current.ready  # Lightning's current_epoch counts on when training ends
+    parts = [f"epoch {begun}"] if math.isfinite(trainer.num_training_batches) else []
     if "speed/tokens_per_s" in logged:
         parts.append(f"{logged['speed/tokens_per_s']:,.0f} tokens/s")
     if "train/loss" in logged:

@@ -155,7 +155,8 @@ def of_sweep(root: Path, name: str) -> Selection:
     """All runs in `outputs/sweeps/NAME`, and the jobs its ledger plans. InputError: no such sweep, no runs in it."""
     folder = root / SWEEPS / name
     if not folder.is_dir() or not name:
-        there = sorted(one.name for one in (root / SWEEPS).glob("*") if one.is_dir())
+        found = [one for one in (root / SWEEPS).glob("*") if (one / LEDGER).exists() or _runs_in(one)]
+        there = sorted(one.name for one in found)  # a refused command leaves a folder too
         raise InputError(f"sweep={name} is not in {SWEEPS}: there are {nearest(name, there)}")
     entries = [read(one) for one in _runs_in(folder)]
     if not entries:

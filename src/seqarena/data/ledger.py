@@ -1,6 +1,7 @@
 """Every example read is accounted for: kept, or dropped with a reason and a count."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,3 +37,8 @@ class Ledger:
         if self.read != self.kept + sum(self.dropped.values()):
             raise RuntimeError(f"the ledger does not add up: {self}")
         return {"read": self.read, "kept": self.kept, **dict(self.dropped), **dict(self.notes)}
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """`401 read, 380 kept, 20 truncated, 1 empty`."""
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())

@@ -16,6 +16,7 @@ from seqarena.data import tables
 from seqarena.data.batch import Batch
 from seqarena.data.buckets import check_buckets
 from seqarena.data.examples import Examples
+from seqarena.data.ledger import counted
 from seqarena.data.loading import BatchOptions, loader, pins
 from seqarena.data.preparation import Preparation, prepare, prepare_test
 from seqarena.data.queries import items
@@ -64,7 +65,7 @@ class DataModule(L.LightningDataModule):
                 raise InputError(self._empty(split))
 
     def _empty(self, split: str) -> str:
-        told = f"the {split} split has no usable example: {self.report['ledger'][split]}"
+        told = f"the {split} split has no usable example (rows: {counted(self.report['ledger'][split])})"
         if split in self.report["cut"]:
             told += f"; it was cut from training, which is too small for that: give {split} a file of its own"
         return told
@@ -180,7 +181,7 @@ class TestSet(L.LightningDataModule):
         self.buckets = {**vocabulary.edges, **buckets}
         self.baselines = tuple(name for name in baselines if name in self._examples.table.column_names)
         if not len(self._examples):
-            raise InputError(f"the test set has no usable example: {self.ledger}")
+            raise InputError(f"the test set has no usable example (rows: {counted(self.ledger)})")
 
     def table(self, split: str) -> pa.Table:
         """The raw columns."""

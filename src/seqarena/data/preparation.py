@@ -17,7 +17,7 @@ from seqarena.data.baselines import predictions
 from seqarena.data.encoding import encode
 from seqarena.data.filtering import Filters, all_lengths, filter_training, length_limit
 from seqarena.data.gathering import Gathered, gather
-from seqarena.data.ledger import Ledger
+from seqarena.data.ledger import Ledger, counted
 from seqarena.data.queries import by_row, items
 from seqarena.data.source import SPLITS, Row, Source
 from seqarena.data.splits import Splits
@@ -140,7 +140,7 @@ def _gather_training(splits: Splits, how: Preparation, raw: Path, watch: Watch) 
     watch.stage("reading train")
     found = gather(splits.rows("train"), how.task, None, raw / "train.arrow", watch.advance)
     if not found.ledger.kept:
-        raise InputError(f"the training split has no usable example: {found.ledger.plain()}")
+        raise InputError(f"the training split has no usable example (rows: {counted(found.ledger.plain())})")
     return {"train": found}
 
 

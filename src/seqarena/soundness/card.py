@@ -20,6 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from seqarena.limits import check_limits
+from seqarena.quiet import quiet
 from seqarena.record import relative
 from seqarena.soundness.laws import Broken, of
 from seqarena.soundness.subject import Subject
@@ -56,6 +57,7 @@ class Card:
 
 def report_model(config: DictConfig) -> None:
     """Check the model of a config, keep its card in the cache, print it; exit code 1 unless every law holds."""
+    quiet()
     console = Console()
     check_limits(config)
     card = examine(config.model)

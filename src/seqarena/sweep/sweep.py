@@ -1,6 +1,7 @@
 """A sweep from its composed jobs to its closing table."""
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from seqarena.claim import claim
-from seqarena.errors import InputError
+from seqarena.errors import INTERRUPTED, InputError
 from seqarena.limits import check_limits, plain
 from seqarena.record import config_hash, now, relative
 from seqarena.sweep import ledger
@@ -26,8 +27,6 @@ WORST = -math.inf
 
 Not NaN: that ends a search of the Optuna sweeper.
 """
-INTERRUPTED = 130
-"""Exit code after Ctrl+C or SIGTERM."""
 
 Composed = tuple[list[str], DictConfig, str]
 """A job's overrides, its config, its folder's name."""
@@ -108,6 +107,8 @@ def _run(
     written()
     board.close()
     console.print(f"compare  python compare.py sweep={folder.name}", highlight=False)
+    if runner.interrupted:
+        print("interrupted: the same command goes on", file=sys.stderr)
     return [(job, value(job)) for job in jobs], exit_code(jobs, runner.interrupted)
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from seqarena.data.sources.columns import Record, refuse_twice, require
 from seqarena.data.sources.lines import lines, without_end
-from seqarena.data.sources.wording import listing
+from seqarena.data.sources.wording import listing, nearest
 from seqarena.errors import InputError
 
 Fields: TypeAlias = Iterator[tuple[str, list[str]]]
@@ -70,7 +70,8 @@ def _records(rows: Fields, file: Path, wanted: Mapping[str, str], given: Sequenc
     where, names = (f"{file}:1", list(given)) if given else next(rows, ("", []))
     if names:
         refuse_twice(where, names)
-        require(where, "column", names, wanted, _other_delimiter(names))
+        hint = _other_delimiter(names) or ("" if given else _no_header(names, wanted))
+        require(where, "column", names, wanted, hint)
     for where, row in rows:
         if len(row) != len(names):
             source = "data.header" if given else "the header"
@@ -123,6 +124,16 @@ def _other_delimiter(names: Sequence[str]) -> str:
             if delimiter in names[0]:
                 return f"Is {delimiter!r} what stands between the fields? Then write {cure}."
     return ""
+
+
+def _no_header(names: Sequence[str], wanted: Mapping[str, str]) -> str:
+    """What to write if the first line may be a row: nothing in it is a name that is wanted, or like one."""
+    if len(names) < len(wanted) or any(nearest(name, names) for name in wanted):
+        return ""
+    options = " ".join(f"{option}=<column>" for option in wanted.values())
+    listed = ",".join(wanted) + (",..." if len(names) > len(wanted) else "")
+    unnamed = f"data.header=[{listed}] if this is no header but a row"
+    return f"Name them with {options}; or all, in their order, with {unnamed}."
 
 
 def _fields(count: int) -> str:
