@@ -9,7 +9,7 @@ from made import make
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from seqarena.compare import tables
+from seqarena.compare import page, tables
 from seqarena.compare.comparing import Options, compare
 from seqarena.compare.comparison import Comparison
 from seqarena.compare.records import of_folders
@@ -50,6 +50,23 @@ def test_the_layout(tmp_path: Path) -> None:
     first = rows.cells[0]
     assert first[:2] == ("lstm", "gru") and first[4].startswith("+") and first[-1] == "better"
     assert [row[0] for row in leaderboard(block).cells] == ["lstm", "gru", "rnn"]
+
+
+def test_what_diverged_means_is_said_once_where_something_did(tmp_path: Path) -> None:
+    meant = "diverged: no number, a crash, or validation no better than a constant answer"
+    for seed in (1, 2, 3):
+        make(tmp_path / "runs", "lstm", seed, 0.9)
+        make(tmp_path / "runs", "gru", seed, 0.6, metrics={"val/accuracy": 0.5, "val/accuracy/baseline=majority": 0.5})
+    found = compare(of_folders(str(tmp_path / "runs")), Options())
+    file = io.StringIO()
+    tables.show(found, Console(file=file, width=150))
+    assert "3 (3 diverged)" in file.getvalue()
+    made = page.write(found, tmp_path / "compare" / "x", "").read_text(encoding="utf-8")
+    for told in (file.getvalue(), tables.markdown(found), tables.latex(found)):
+        assert told.count(meant) == 1
+    assert meant[1:] in made.partition('id="records"')[0]
+    fine = compare(of_folders(str(tmp_path / "runs/lstm*")), Options())
+    assert meant not in tables.markdown(fine) + tables.latex(fine)
 
 
 def test_hostile_texts_stay_text(tmp_path: Path) -> None:

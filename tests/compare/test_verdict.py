@@ -185,6 +185,8 @@ def test_a_diverged_run_keeps_a_rule_open_unless_both_analyses_agree(tmp_path: P
         make(tmp_path, "gru", seed, None if seed == 5 else 0.88, status="diverged" if seed == 5 else "done")
     found = first(judged(tmp_path, [{"better": {"where": LSTM, "than": GRU}}]))
     assert found.outcome == "open" and found.parts[0].note == "1 of 10 runs diverged"
+    told = judged(tmp_path, [{"better": {"where": LSTM, "than": GRU}}], [{"better": {"where": GRU, "than": LSTM}}])
+    assert told.reason.count("; diverged: no number, a crash, or validation no better than a constant answer") == 1
     for seed in (1, 2, 3, 4, 5):
         make(tmp_path, "rnn", seed, 0.51 if seed == 5 else 0.55, status="done" if seed < 5 else "diverged")
     assert first(judged(tmp_path, [{"better": {"where": LSTM, "than": RNN}}])).outcome == "holds"

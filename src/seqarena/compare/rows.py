@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from seqarena.compare.comparison import Block, GroupSummary, PairSummary, Score
-from seqarena.compare.wording import short
+from seqarena.compare.wording import DIVERGED, short
 
 COSTS = {
     "parameters/total": "parameters",
@@ -120,13 +120,19 @@ def _value(block: Block, value: float | None) -> str:
 
 
 def converged(block: Block) -> str:
-    """How many trainings converged, and how many would at least."""
+    """How many trainings converged, and how many would at least; what that share is, the first time only."""
+    known = [one for one in block.groups if one.counted]
+    meant = [" of such runs, with 95 % confidence", *("" for _ in known)]
     told = [
-        f"{one.label} {one.converged} of {one.counted} (at least {one.rate_low:.0%})".replace("%", " %")
-        for one in block.groups
-        if one.counted
+        f"{one.label} {one.converged} of {one.counted} (at least {100 * one.rate_low:.0f} %{share})"
+        for one, share in zip(known, meant, strict=False)
     ]
     return f"converged: {', '.join(told)}" if told else ""
+
+
+def legend(block: Block) -> list[str]:
+    """What stands in the tables and needs saying."""
+    return [DIVERGED] if any(one.converged < one.counted for one in block.groups) else []
 
 
 def given_converged(block: Block) -> list[str]:

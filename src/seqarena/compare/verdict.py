@@ -16,6 +16,7 @@ from seqarena.compare.influences import factor
 from seqarena.compare.pool import Members, Pool
 from seqarena.compare.statistics import ALPHA, clopper_pearson, holm
 from seqarena.compare.terms import bounded, obstacle, value_of
+from seqarena.compare.wording import DIVERGED
 from seqarena.errors import InputError
 from seqarena.sweep.metrics import Metric, parse
 from seqarena.sweep.overrides import written
@@ -143,7 +144,8 @@ def _converging(side: str, rule: Converges, rates: Sequence[tuple[str, Members]]
         counted = members.counted
         rate = Rate(sum(not entry.diverged for entry in counted), len(counted), rule.at_least)
         low, high = clopper_pearson(rate.converged, max(rate.runs, 1))
-        note = f"{members.missing} runs are missing" if members.missing else f"{rate.converged} of {rate.runs}"
+        failed = f", {rate.runs - rate.converged} diverged" if rate.converged < rate.runs else ""
+        note = f"{members.missing} runs are missing" if members.missing else f"{rate.converged} of {rate.runs}{failed}"
         outcome = OPEN if members.missing or not rate.runs else rate.outcome(alpha)
         share = rate.converged / rate.runs if rate.runs else None
         parts.append(Part(text, share, low, high, rule.at_least, outcome, note))
@@ -259,7 +261,13 @@ def _reason(outcome: str, rules: Sequence[RuleOutcome]) -> str:
     side = REFUTED if outcome == REFUTED else SUPPORTED
     deciding = [rule for rule in rules if rule.side == side and (rule.outcome == HOLDS) == (outcome != UNDECIDED)]
     parts = [part for rule in deciding or rules for part in rule.parts]
-    return "; ".join(_numbers(part) for part in parts[:4]) + ("; and more" if len(parts) > 4 else "")
+    told = [*map(_numbers, parts[:4]), *(["and more"] if len(parts) > 4 else [])]
+    return "; ".join([*told, DIVERGED] if any_diverged(parts[:4]) else told)
+
+
+def any_diverged(parts: Sequence[Part]) -> bool:
+    """Whether any of these tells of runs that diverged."""
+    return any("diverged" in part.note for part in parts)
 
 
 def _numbers(part: Part) -> str:
