@@ -69,6 +69,22 @@ def test_what_diverged_means_is_said_once_where_something_did(tmp_path: Path) ->
     assert meant not in tables.markdown(fine) + tables.latex(fine)
 
 
+@pytest.mark.parametrize(
+    ("lacking", "head", "told"), [(False, "train MiB", ("60", "103")), (True, "peak MiB", ("572", "610"))]
+)
+def test_tables_and_page_show_the_same_memory(tmp_path: Path, lacking: bool, head: str, told: tuple[str, str]) -> None:
+    for model, peak, training in (("lstm", 572.0, 60.0), ("gru", 610.0, 103.0)):
+        memory = {"peak_mib": peak} | ({} if lacking and model == "gru" else {"training_mib": training})
+        make(tmp_path, model, 1, 0.9 if model == "lstm" else 0.8, memory=memory)
+    found = compare(of_folders(str(tmp_path)), Options())
+    rows = leaderboard(found.blocks[0])
+    assert tuple(row[rows.heads.index(head)] for row in rows.cells) == told
+    assert [one for one in rows.heads if "MiB" in one] == [head]
+    (drawn,) = page.page_data(found, tmp_path / "x")["blocks"]
+    assert tuple(f"{row['cost']['memory']:.0f}" for row in drawn["rows"]) == told
+    assert drawn["costs"]["memory"]["short"].split()[0].lower() == head.split()[0]
+
+
 def test_hostile_texts_stay_text(tmp_path: Path) -> None:
     found = compared(tmp_path, EVIL, "lstm")
     file = io.StringIO()

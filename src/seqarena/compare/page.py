@@ -76,7 +76,6 @@ def page_data(comparison: Comparison, folder: Path) -> dict[str, Any]:
         "failures": [_failure(run, folder) for run in comparison.failures],
         "blocks": blocks,
         "scaling": factor_view.scaling(comparison),
-        "costs": {name: one | {"more": name in views.MORE} for name, one in views.COSTS.items()},
     }
 
 
@@ -96,6 +95,7 @@ def _block(comparison: Comparison, block: Block, folder: Path) -> dict[str, Any]
         "models": views.models(block),
         "rows": board,
         "axis": views.axis(block, board),
+        "costs": views.costs(block),
         "shown_costs": [name for name in views.COSTS if any(row["cost"][name] is not None for row in board)],
         "unfair": views.unfair(block, comparison.banners),
         "strata": plot_view.strata(block),

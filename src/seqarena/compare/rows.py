@@ -10,9 +10,12 @@ COSTS = {
     "parameters/total": "parameters",
     "flops/per_token_forward": "FLOP/token",
     "speed/tokens_per_s": "tokens/s",
-    "memory/peak_mib": "MiB",
+    "memory/training_mib": "train MiB",
+    "memory/peak_mib": "peak MiB",
     "cost/train_seconds": "seconds",
 }
+MEMORY = ("memory/training_mib", "memory/peak_mib")
+"""What training took beyond what was held before it, which compares models; and all that was held at most."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,21 @@ class Rows:
 
 def leaderboard(block: Block) -> Rows:
     """A row a group, best first: score, interval, runs, costs."""
-    shown = {key: name for key, name in COSTS.items() if any(key in group.costs for group in block.groups)}
+    other = {*MEMORY} - {memory(block)}
+    known = {key for group in block.groups for key in group.costs} - other
+    shown = {key: name for key, name in COSTS.items() if key in known}
     heads = (block.data, block.metric, "95 % interval", "runs", *shown.values())
     cells = tuple(
         (group.label, *_scored(block, group.score), _counted(group), *(_cost(group.costs.get(key)) for key in shown))
         for group in block.groups
     )
     return Rows(block.title, heads, tuple(range(1, len(heads))), cells)
+
+
+def memory(block: Block) -> str:
+    """The key of the memory that is shown: of training alone where every model has it, else the peak."""
+    measured = [group.costs for group in block.groups if any(key in group.costs for key in MEMORY)]
+    return MEMORY[0] if all(MEMORY[0] in costs for costs in measured) else MEMORY[1]
 
 
 def _scored(block: Block, score: Score | None) -> tuple[str, str]:

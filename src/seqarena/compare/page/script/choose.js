@@ -3,7 +3,7 @@ const unfair = (m, c) => B().unfair.models.includes(m) && B().unfair.costs.inclu
 const limitOf = (c) => state.limits[c] ?? Infinity;
 const allowed = (r) => Object.keys(state.limits).every((c) => limitOf(c) === Infinity || (!unfair(r.model, c) && r.cost[c] !== null && r.cost[c] <= limitOf(c)));
 const higher = (a, b) => sign() * (a.mean - b.mean);
-const cheaper = (a, b, c) => (D.costs[c].more ? a.cost[c] > b.cost[c] : a.cost[c] < b.cost[c]);
+const cheaper = (a, b, c) => (B().costs[c].more ? a.cost[c] > b.cost[c] : a.cost[c] < b.cost[c]);
 const beats = (o, r, c) => higher(o, r) >= 0 && !cheaper(r, o, c) && (higher(o, r) > 0 || cheaper(o, r, c));
 const front = (rows, c) => rows.filter((r) => !rows.some((o) => o !== r && beats(o, r, c)));
 
@@ -15,7 +15,7 @@ const scatterRange = (rows) => {
   return { y0: low - pad, y1: high + pad, pad };
 };
 const drawChoose = () => {
-  const c = state.cost, cost = D.costs[c], rows = scored().filter((r) => shown(r.model) && r.cost[c] > 0);
+  const c = state.cost, cost = B().costs[c], rows = scored().filter((r) => shown(r.model) && r.cost[c] > 0);
   if (!rows.length) return noCost();
   const fair = rows.filter((r) => !unfair(r.model, c) && allowed(r));
   const best = front(fair, c).sort((a, b) => higher(b, a)), on = new Set(best.map((r) => r.model));
@@ -114,7 +114,7 @@ const floor = (r) => {
 };
 const because = ({ c, ok, top, ties, pool, pick }) => {
   if (pick === top) {
-    if (ties.length) return `It also has the ${D.costs[c].more ? "highest" : "lowest"} ${costLabel(c).toLowerCase()} among the models that cannot be told apart from it (${join(ties.map((r) => name(r.model)))}).`;
+    if (ties.length) return `It also has the ${B().costs[c].more ? "highest" : "lowest"} ${costLabel(c).toLowerCase()} among the models that cannot be told apart from it (${join(ties.map((r) => name(r.model)))}).`;
     return scored().length === 1 ? "Nothing else was measured here." : ok.length === 1 ? "No other model fits." : "Every other model that fits scores worse.";
   }
   const ratio = Math.max(pick.cost[c], top.cost[c]) / Math.min(pick.cost[c], top.cost[c]);
