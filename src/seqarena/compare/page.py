@@ -96,6 +96,7 @@ def _block(comparison: Comparison, block: Block, folder: Path) -> dict[str, Any]
         "rows": board,
         "axis": views.axis(block, board),
         "costs": views.costs(block),
+        "limits": views.limits(block, comparison.advice[0].limits if comparison.advice else {}),
         "shown_costs": [name for name in views.COSTS if any(row["cost"][name] is not None for row in board)],
         "unfair": views.unfair(block, comparison.banners),
         "strata": plot_view.strata(block),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from seqarena.compare.advice import elsewhere
+from seqarena.compare.advice import elsewhere, key_of
 from seqarena.compare.comparison import Banner, Block, GroupSummary, PairSummary, Run, Score
 from seqarena.compare.palette import styles
 from seqarena.compare.rows import memory
@@ -143,6 +143,14 @@ def costs(block: Block) -> dict[str, dict[str, Any]]:
     """The costs as this block's table has them, too; whether more of each is better."""
     peak = {"memory": PEAK} if memory(block) == PEAK["key"] else {}
     return {name: one | {"more": name in MORE} for name, one in (COSTS | peak).items()}
+
+
+def limits(block: Block, asked: Mapping[str, float]) -> dict[str, Any]:
+    """Where the sliders stand for the command's limits, in shown units, and those `beside` that have no slider."""
+    sliders = {one["key"]: name for name, one in costs(block).items() if name not in (*MORE, "minutes")}
+    known = {name: sliders.get(key_of(block, name)) for name in asked}
+    placed = {slider: asked[name] * COSTS[slider].get("scale", 1) for name, slider in known.items() if slider}
+    return {"sliders": placed, "beside": ", ".join(name for name, slider in known.items() if not slider)}
 
 
 def _cost(group: GroupSummary, one: Mapping[str, Any]) -> float | None:

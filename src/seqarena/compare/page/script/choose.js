@@ -106,8 +106,9 @@ const answer = () => {
   const amount = `${brief(pick.cost[c])}\u00a0${costUnit(c)}${c === "parameters" ? " parameters" : ""}`;
   const why = `${B().metric} ${score(pick.mean)} (95 % interval ${interval(pick)}) at ${amount}${limits.length ? `, with ${join(limits)}` : ""}.`;
   set(few ? `${tag(pick.model)}, for now` : `Use ${tag(pick.model)}`, why, because({ c, ok, top, ties, pool, pick }),
-    floor(pick), few ? "Too few runs to tell these models apart: more seeds may change the answer." : "", aside);
+    floor(pick), few ? "Too few runs to tell these models apart: more seeds may change the answer." : "", aside, beside());
 };
+const beside = () => (B().limits.beside ? `Here no limit on ${B().limits.beside} is kept; the advice at the top keeps the command's.` : "");
 const floor = (r) => {
   const chance = B().chance, reaches = chance !== null && r.low !== null && r.low <= chance;
   return reaches ? `Its interval reaches what always answering the most frequent class scores (${score(chance)}).` : "";
@@ -125,6 +126,10 @@ const because = ({ c, ok, top, ties, pool, pick }) => {
     + (others.length ? ` ${join(others)} ${others.length > 1 ? "are" : "is"} not distinguishable either.` : "");
 };
 const sliderRange = (c) => { const v = scored().map((r) => r.cost[c]).filter((x) => x > 0); return [Math.min(...v) * 0.9, Math.max(...v)]; };
+const placeOf = (c) => {
+  const [lo, hi] = sliderRange(c), at = limitOf(c) === Infinity || !B().shown_costs.includes(c) ? 100 : (100 * Math.log(limitOf(c) / lo)) / Math.log(hi / lo);
+  return Math.min(100, Math.max(0, Math.round(at)));
+};
 const limitText = (c) => {
   const text = limitOf(c) === Infinity ? "no limit" : `${brief(limitOf(c))}\u00a0${costUnit(c)}`;
   $(`#out-${c}`).textContent = text;
