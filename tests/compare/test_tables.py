@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,21 @@ def test_tables_and_page_show_the_same_memory(tmp_path: Path, lacking: bool, hea
     (drawn,) = page.page_data(found, tmp_path / "x")["blocks"]
     assert tuple(f"{row['cost']['memory']:.0f}" for row in drawn["rows"]) == told
     assert drawn["costs"]["memory"]["short"].split()[0].lower() == head.split()[0]
+
+
+def test_a_failure_without_a_message_is_told_by_its_status_or_type(tmp_path: Path) -> None:
+    make(tmp_path, "lstm", 1, 0.9)
+    for seed, status, kind in ((2, "interrupted", "KeyboardInterrupt"), (3, "failed", "AssertionError")):
+        make(tmp_path, "lstm", seed, None, status=status, error={"type": kind, "message": ""})
+    found = compare(of_folders(str(tmp_path)), Options())
+    file = io.StringIO()
+    bare = [*found.failures, replace(found.failures[0], name="x", message="")]
+    tables.show(replace(found, failures=bare), Console(file=file, width=150))
+    told = file.getvalue()
+    assert (
+        "interrupted  lstm-seed2: stopped before its end\n" in told and "failed  lstm-seed3: AssertionError\n" in told
+    )
+    assert "interrupted  x\n" in told
 
 
 def test_hostile_texts_stay_text(tmp_path: Path) -> None:

@@ -167,6 +167,8 @@ def test_what_is_missing_leaves_a_rule_open(home: Path, tmp_path: Path) -> None:
     grid = {"model": ["lstm", "transformer"], "seed": [1, 2, 3]}
     found = first(judged(home, rule, **grid))
     assert found.outcome == "open" and found.parts[0].note == "there is no run at model transformer"
+    told = "model lstm better than model transformer: open, there is no run at model transformer"
+    assert judged(home, rule, **grid).reason == told
     for seed in (1, 2):
         make(tmp_path, "lstm", seed, 0.9)
         make(tmp_path, "gru", seed, 0.6)
@@ -177,6 +179,26 @@ def test_what_is_missing_leaves_a_rule_open(home: Path, tmp_path: Path) -> None:
         "1 runs of lstm are missing"
         in first(judged(tmp_path, [{"better": {"where": LSTM, "than": GRU}}])).parts[0].note
     )
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ({"better": {"where": LSTM, "than": {"model": "x"}, "margin": 0.02}}, "model lstm better than model x by 0.02"),
+        ({"better": {"where": {"model": "x"}, "than": LSTM, "metric": "test/loss", "margin": 1, "relative": True}},
+         "model lstm − 2 × model x above 0"),
+        ({"better": {"where": {"model": "x"}, "than": LSTM, "metric": SPEED, "margin": 1, "relative": True}},
+         "model x more than 2 times model lstm"),
+        ({"equal": {"where": LSTM, "than": {"model": "x"}, "within": 0.1}},
+         "model lstm at most 0.1 above model x and model lstm at most 0.1 below model x"),
+        ({"falls": {"along": "distance", "from": "4-7", "to": "16+", "by": 0.1, "where": {"model": "x"}}},
+         "from model x, distance 4-7 to model x, distance 16+ it falls by 0.1"),
+        ({"converges": {"where": {"model": "x"}, "at_least": 0.6}}, "model x converges"),
+    ],
+)  # fmt: skip
+def test_an_open_rule_is_told_in_the_words_of_a_decided_one(home: Path, rule: dict[str, Any], text: str) -> None:
+    told = judged(home, [rule], model=["lstm", "x"], seed=[1, 2, 3])
+    assert told.reason == f"{text}: open, there is no run at model x"
 
 
 def test_a_diverged_run_keeps_a_rule_open_unless_both_analyses_agree(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def show(comparison: Comparison, console: Console) -> None:
     for block in comparison.blocks:
         _show_block(block, console)
     for failure in comparison.failures:
-        told = f"{failure.status}  {failure.name or failure.folder}: {failure.message}"
+        told = f"{failure.status}  {failure.name or failure.folder}{f': {failure.message}' if failure.message else ''}"
         console.print(f"[red]{_plain(told)}[/]", soft_wrap=True)
     for note in comparison.notes:
         console.print(_plain(note), soft_wrap=True)

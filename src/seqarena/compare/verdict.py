@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from seqarena.compare.bounds import HOLDS, OPEN, Bounded, Rate, p_values, rule_outcome
-from seqarena.compare.claims import Cell, Claim, claims
+from seqarena.compare.claims import Cell, Claim, claims, words
 from seqarena.compare.comparison import Part, RuleOutcome, Verdict
 from seqarena.compare.decisions import SEEDS
 from seqarena.compare.factors import canonical
@@ -110,11 +110,12 @@ def _judge(side: str, rule: Rule, question: Question, pools: Sequence[Pool], alp
         cells = _cells([{**combination, **point} for point in rule.points()], rule.metric, question, pools)
         if isinstance(cells, str):
             asks = rule.metric, str(sorted(str(sorted(point.items())) for point in rule.points()))
-            return _Judged(side, rule, (Part(told(rule), None, None, None, 0.0, OPEN, cells),), 1.0, 1.0, asks)
-        if isinstance(rule, Converges):
-            rates.append((f"{cells[0].name} converges", cells[0].members))
-            continue
+            text = _in_words(rule, combination, question, pools[0].task)
+            return _Judged(side, rule, (Part(text, None, None, None, 0.0, OPEN, cells),), 1.0, 1.0, asks)
         metric = parse(rule.metric, cells[0].pool.task)
+        if isinstance(rule, Converges):
+            rates.append((words(rule, [cells[0].name], metric)[0], cells[0].members))
+            continue
         every += [(claim, metric) for claim in claims(rule, cells, metric)]
     if isinstance(rule, Converges):
         return _converging(side, rule, rates, alpha)
@@ -123,6 +124,20 @@ def _judge(side: str, rule: Rule, question: Question, pools: Sequence[Pool], alp
         parts = tuple(Part(claim.text, None, None, None, claim.bound, OPEN, why, claim.above) for claim, why in stopped)
         return _Judged(side, rule, parts, 1.0, 1.0, _question(rule.metric, [claim for claim, _ in every]))
     return _decided(side, rule, every, len(combinations) if isinstance(rule, Equal) else len(every), alpha)
+
+
+def _in_words(rule: Rule, combination: Mapping[str, Any], question: Question, task: str) -> str:
+    """What a rule claims at points some of which have no runs; as in its file where its metric is another task's."""
+    try:
+        metric = parse(rule.metric, task)
+    except InputError:
+        return told(rule)
+    bucket = {metric.axis: metric.bucket} if metric.axis else {}
+    names = [
+        _name({key: canonical(written(one)) if key in question.grid else str(one) for key, one in point.items()})
+        for point in ({**combination, **point, **bucket} for point in rule.points())
+    ]
+    return " and ".join(words(rule, names, metric))
 
 
 def _decided(side: str, rule: Rule, every: Sequence[tuple[Claim, Metric]], steps: int, alpha: float) -> _Judged:
