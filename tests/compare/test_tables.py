@@ -5,6 +5,7 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made import make
 from omegaconf import OmegaConf
@@ -14,7 +15,7 @@ from seqarena.compare import page, tables
 from seqarena.compare.comparing import Options, compare
 from seqarena.compare.comparison import Comparison
 from seqarena.compare.records import of_folders
-from seqarena.compare.rows import decimals, fixed, leaderboard, p_value, pairs
+from seqarena.compare.rows import decimals, fixed, leaderboard, legend, p_value, pairs
 from seqarena.compare.verb import options_of
 from seqarena.errors import InputError
 
@@ -99,6 +100,22 @@ def test_a_failure_without_a_message_is_told_by_its_status_or_type(tmp_path: Pat
         "interrupted  lstm-seed2: stopped before its end\n" in told and "failed  lstm-seed3: AssertionError\n" in told
     )
     assert "interrupted  x\n" in told
+
+
+def test_a_part_of_the_interval_that_cannot_be_told_from_0_is_no_number(tmp_path: Path) -> None:
+    """Answers by a coin of their own: the examples say nothing beyond what the seeds say already."""
+    for model in ("lstm", "gru"):
+        for seed in (1, 2, 3):
+            make(tmp_path, model, seed, correct=np.random.default_rng([seed, len(model)]).random(240) < 0.5)
+    (block,) = compare(of_folders(str(tmp_path)), Options()).blocks
+    (row,) = pairs(block).cells
+    assert (row[7], legend(block)[0]) == ("–", "examples –: what they share over seeds is too little to tell from 0")
+    assert float(row[6]) > 0
+    assert pairs(replace(block, pairs=[replace(block.pairs[0], examples_half=1e-5)])).cells[0][7] == "<1"
+    (told,) = compared(tmp_path / "other", "lstm", "gru").blocks
+    assert float(pairs(told).cells[0][7]) > 0 and not legend(told)
+    (speed,) = compare(of_folders(str(tmp_path)), Options(metric="speed/tokens_per_s")).blocks
+    assert pairs(speed).cells[0][7] == "" and not any("examples" in line for line in legend(speed))
 
 
 def test_hostile_texts_stay_text(tmp_path: Path) -> None:

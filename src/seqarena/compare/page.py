@@ -129,7 +129,7 @@ def _about(block: Block) -> dict[str, Any]:
         "conditions": block.conditions,
         "signature": block.signature,
         "notes": [verdict_view.sentence(note) for note in block.notes],
-        "legend": [verdict_view.sentence(line) for line in rows.legend(block)],
+        "diverged": [verdict_view.sentence(line) for line in rows.diverged(block)],
         "converged": verdict_view.sentence(told) if (told := rows.converged(block)) else "",
     }
 

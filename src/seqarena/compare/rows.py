@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from seqarena.compare.comparison import Block, GroupSummary, PairSummary, Score
-from seqarena.compare.wording import DIVERGED, short
+from seqarena.compare.wording import DIVERGED, NOTHING, short
 
 COSTS = {
     "parameters/total": "parameters",
@@ -16,6 +16,9 @@ COSTS = {
 }
 MEMORY = ("memory/training_mib", "memory/peak_mib")
 """What training took beyond what was held before it, which compares models; and all that was held at most."""
+
+
+UNTOLD = f"examples {NOTHING}: what they share over seeds is too little to tell from 0"
 
 
 @dataclass(frozen=True)
@@ -118,10 +121,16 @@ def _pair(block: Block, pair: PairSummary) -> tuple[str, ...]:
         fixed(pair.difference * times, digits, sign=not block.ratio),
         "" if pair.low is None or pair.high is None else _limits(pair.low, pair.high, times, digits),
         "" if pair.seeds_half is None else fixed(pair.seeds_half * times, digits),
-        "" if pair.examples_half is None else fixed(pair.examples_half * times, digits),
+        "" if pair.examples_half is None or not block.examples else _part(pair.examples_half * times, digits),
         "" if pair.p is None else p_value(pair.p),
         decision,
     )
+
+
+def _part(half: float, digits: int) -> str:
+    """A part of an interval; its variance is a difference of two, and where that is not above 0 nothing can be told."""
+    least = 10.0**-digits
+    return NOTHING if not half else f"<{least:g}" if half < least / 2 else fixed(half, digits)
 
 
 def _value(block: Block, value: float | None) -> str:
@@ -142,7 +151,13 @@ def converged(block: Block) -> str:
 
 
 def legend(block: Block) -> list[str]:
-    """What stands in the tables and needs saying."""
+    """What stands in the tables and needs saying, a line each."""
+    clipped = bool(block.examples) and any(pair.examples_half == 0 for pair in block.pairs)
+    return [*([UNTOLD] if clipped else []), *diverged(block)]
+
+
+def diverged(block: Block) -> list[str]:
+    """What is called so, where any run is."""
     return [DIVERGED] if any(one.converged < one.counted for one in block.groups) else []
 
 
