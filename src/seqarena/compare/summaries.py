@@ -198,9 +198,9 @@ def _curves(pool: Pool, labels: Sequence[str]) -> list[Curve]:
 
 
 def _reach(pool: Pool, labels: Sequence[str]) -> dict[str, Reach]:
-    """Of the groups any of whose finished runs was probed, or has a curve of accuracy to speak of."""
+    """Of the groups any of whose finished runs was probed, or tested along an axis."""
     every = {label: reach(one.record for one in pool.members[label].counted) for label in labels}
-    return {label: one for label, one in every.items() if one.curves or one.numbers}
+    return {label: one for label, one in every.items() if one.curves or one.numbers or one.unclear}
 
 
 def _strata(pool: Pool, labels: Sequence[str]) -> dict[str, list[Stratum]]:
