@@ -305,6 +305,24 @@ def test_sliders_stand_where_the_command_had_its_limits(chromium: Browser, tmp_p
     assert chromium.errors == []
 
 
+def test_the_name_of_the_trivial_score_lies_on_no_curve(chromium: Browser, plain: Path) -> None:
+    """Below the curves, and above the bars with their counts."""
+    chromium.open(plain)
+    box = "(n => { const r = n.getBoundingClientRect(); return [r.top, r.bottom]; })"
+    named = (
+        "[...document.querySelectorAll('#fig-strata .annotation')].find(n => n.textContent.includes('most frequent'))"
+    )
+    top, bottom = chromium.run(f"{box}({named})")
+    plot = "document.querySelector('#fig-strata .canvas')"
+    foot = chromium.run(
+        f"{plot}.getBoundingClientRect().top + {plot}._fullLayout.yaxis._offset + {plot}._fullLayout.yaxis._length"
+    )
+    bars = chromium.run(
+        f"Math.min(...[...{plot}.querySelectorAll('.barlayer text')].map(n => n.getBoundingClientRect().top))"
+    )
+    assert foot <= top + 1 and bottom <= bars + 1
+
+
 def test_long_settings_are_drawn_by_their_values(chromium: Browser, tmp_path: Path) -> None:
     settings = [f"layers={n} norm=post warmup=0.{n}" for n in (2, 6)]
     chromium.open(written(tmp_path, comparison(tmp_path / "runs", settings)))
