@@ -26,7 +26,8 @@ ALLOWED = {  # room -> what it may import beside the standard library and itself
     "compare": (
         "numpy", "scipy", "pyarrow", "rich", "jinja2", "markupsafe", "plotly", "sacrebleu",
         "wandb", "wandb_workspaces", "pydantic", "typing_extensions", "seqarena.forms", "seqarena.history",
-        "seqarena.errors", "seqarena.record", "seqarena.evaluation", "seqarena.sweep", "seqarena.wandb_run",
+        "seqarena.errors", "seqarena.record", "seqarena.evaluation", "seqarena.reach", "seqarena.sweep",
+        "seqarena.wandb_run",
     ),
     "exporting": (
         "torch", "numpy", "ctranslate2", "omegaconf", "filelock", "seqarena.errors", "seqarena.device", "seqarena.runs",

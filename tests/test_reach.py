@@ -8,7 +8,7 @@ import pytest
 
 from seqarena.evaluation import Evaluation
 from seqarena.extrapolation import FEWEST, reaches
-from seqarena.reach import Stratum, crossing, design_effect, effective_length, half_life
+from seqarena.reach import Stratum, clear_of_chance, crossing, design_effect, effective_length, half_life
 
 AT = np.array([0.0, 1, 2, 4, 8])
 
@@ -104,6 +104,15 @@ def test_an_axis_is_read_off_the_examples_of_a_test() -> None:
 def test_who_learned_nothing_near_by_has_nothing_to_lose(chance: float | None) -> None:
     told = reaches(evaluation([0.62, 0.5, 0.5], chance), BUCKETS, seed=1)["distance"]
     assert told["effective_length"] is None and told["half_life"] is None
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "n", "clear"),
+    [(0.55, 579, False), (0.58, 600, False), (0.62, 600, True), (0.62, 100, False), (1.0, 20, True), (0.9, 200, True)],
+)
+def test_a_gain_over_chance_is_clear_of_noise(accuracy: float, n: int, clear: bool) -> None:
+    found = {"chance": 0.5, "buckets": [{"bucket": "0", "at": 0.0, "n": n, "accuracy": accuracy}]}
+    assert clear_of_chance(found) == clear and clear_of_chance({"effective_length": None})
 
 
 def test_buckets_of_few_examples_are_left_out() -> None:

@@ -75,15 +75,17 @@ def test_how_far_a_model_reaches_is_shown_with_intervals(tmp_path: Path) -> None
     record = finished(tmp_path)
     half = {"value": 11.5, "low": 9.25, "high": 14.0, "reached": True}
     lasting = {"value": 32.0, "low": 16.0, "high": 32.0, "reached": False}
+    near = {"bucket": "4-7", "at": 4.0, "n": 600, "accuracy": 0.56}
     record.reach = {
         "distance": {"effective_length": lasting, "half_life": half},
         "ink": {"effective_length": None, "half_life": None},
+        "noise": {"effective_length": lasting, "half_life": half, "chance": 0.5, "buckets": [near]},
     }
     finding = {"numbers": {"gradient_half_life": half}, "curves": {}}
     record.probes = {"start": {"gradient_reach": finding}, "end": {}}
     text = printed(record, tmp_path)
     assert "32.00+ (16.00 to 32.00)" in text and text.count("11.50 (9.250 to 14.00)") == 2
-    assert "gradient half life" in text and "at the end" in text and "ink" not in text
+    assert "gradient half life" in text and "at the end" in text and "ink" not in text and "noise" not in text
     assert "how far" not in printed(finished(tmp_path), tmp_path)
 
 

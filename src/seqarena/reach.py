@@ -4,7 +4,8 @@ Intervals hold 95 % of the values that RESAMPLES draws of as many examples, with
 bootstrap, Efron & Tibshirani 1993, section 13.3).
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 RESAMPLES = 1000
 NEAR = 0.05
 """How much less accuracy still counts as reaching: 5 points."""
+Z = 1.96
+"""The two-sided 95 % quantile of the normal distribution."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,24 @@ def crossing(at_K: np.ndarray, curves_RK: np.ndarray, levels_R: np.ndarray) -> t
     share_R = np.where(first_R > 0, np.nan_to_num((above_R - levels_R) / drop_R, nan=1.0), 0.0)
     places_R = at_K[before_R] + share_R * (at_K[first_R] - at_K[before_R])
     return np.where(reached_R, places_R, at_K[-1]), reached_R
+
+
+def clear_of_chance(found: Mapping[str, Any]) -> bool:
+    """Whether what a record says of an axis is about something learned, which could be lost along it.
+
+    The interval of the nearest bucket must lie more than NEAR above chance: of a gain that may be noise, half is gone
+    anywhere. A record without chance or buckets is taken at its word.
+    """
+    if found.get("chance") is None or not found.get("buckets"):
+        return True
+    nearest = found["buckets"][0]
+    return bool(_least(nearest["accuracy"], nearest["n"]) > found["chance"] + NEAR)
+
+
+def _least(share: float, n: int) -> float:
+    """The lower limit of the 95 % interval of a share of n (Wilson 1927)."""
+    spread = Z * math.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
+    return (share + Z**2 / (2 * n) - spread) / (1 + Z**2 / n)
 
 
 def half_life(strata: Sequence[Stratum], chance: float, seed: int) -> Estimate:

@@ -12,6 +12,7 @@ from rich.table import Table
 from seqarena.budget.account import told
 from seqarena.data.ledger import counted
 from seqarena.evaluation import Evaluation
+from seqarena.reach import clear_of_chance
 from seqarena.record import Buckets, Record, duration, relative
 
 WIDTH = 100
@@ -118,12 +119,12 @@ def by_axis(axis: str, buckets: Buckets) -> Table:
 
 
 def reach(found: Mapping[str, Any]) -> Table:
-    """Of each axis of the test that was learned anything along: effective length and half-life."""
+    """Of each axis of the test that was clearly learned anything along: effective length and half-life."""
     table = _table("how far it reaches", "axis")
     table.add_column("within 5 points of the nearest up to", justify="right")
     table.add_column("half of the gain over chance gone at", justify="right")
     for axis, one in found.items():
-        if one["effective_length"] is not None:
+        if one["effective_length"] is not None and clear_of_chance(one):
             table.add_row(escape(axis), interval(one["effective_length"]), interval(one["half_life"]))
     return table
 

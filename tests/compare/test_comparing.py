@@ -248,9 +248,24 @@ def test_advice_names_the_cheapest_of_those_not_told_apart(tmp_path: Path) -> No
     assert compared(tmp_path, advise=True, limits={"parameters": 3500.0}).advice[0].choice == "gru"
     assert compared(tmp_path, advise=True, limits={"tokens_per_s": 9000.0}).advice[0].choice == "transformer"
     nothing = compared(tmp_path, advise=True, limits={"parameters": 10.0}).advice[0]
-    assert nothing.choice is None and nothing.text == "No model fits. limits.parameters would have to be 3,000, for gru"
+    assert nothing.choice is None and nothing.text == "No model fits. limits.parameters would have to be 3000, for gru"
     with pytest.raises(InputError, match=r"limits\.step_ms: no run measured it; there are parameters"):
         compared(tmp_path, advise=True, limits={"step_ms": 3.0})
+
+
+def test_advice_says_what_is_no_better_than_a_constant_and_writes_costs_as_tables_do(tmp_path: Path) -> None:
+    for seed, share in ((1, 0.5), (2, 0.52), (3, 0.54)):
+        metrics = {"val/accuracy": share, "test/accuracy/baseline=majority": 0.5}
+        sizes = {"total": 135426, "embedding": 10, "other": 90}
+        make(tmp_path, "lstm", seed, share, metrics=metrics, parameters=sizes)
+    told = compared(tmp_path, advise=True).advice[0].text
+    assert "parameters/total 135k." in told
+    assert "Its interval reaches what always answering the most frequent class scores (50)." in told
+    fitting = compared(tmp_path, advise=True, limits={"parameters": 10.0}).advice[0].text
+    assert "limits.parameters would have to be 135500, for lstm" in fitting
+    assert compared(tmp_path, advise=True, limits={"parameters": 135500.0}).advice[0].choice == "lstm"
+    three(tmp_path, "gru", 0.8)
+    assert "most frequent class" not in compared(tmp_path, advise=True).advice[0].text
 
 
 def test_refusals_name_the_run_and_the_cure(tmp_path: Path) -> None:

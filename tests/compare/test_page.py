@@ -16,7 +16,7 @@ from invented import comparison
 
 from seqarena.compare import findings, page, plot_view, views, wording
 from seqarena.compare.attention import received
-from seqarena.compare.comparison import Comparison, Score
+from seqarena.compare.comparison import Advice, Comparison, Score
 from seqarena.compare.disagreement import examples
 from seqarena.compare.palette import OWN, styles
 from seqarena.errors import InputError
@@ -289,6 +289,38 @@ def test_the_advice_takes_the_cheaper_only_where_a_tie_was_decided(
     chromium.open(written(tmp_path, replace(found, blocks=[replace(block, groups=groups, pairs=pairs)])))
     press(chromium, 'input[name="cost"][value="parameters"]')
     assert chromium.run("document.querySelector('#answer .lead').textContent") == told
+
+
+def test_sliders_stand_where_the_command_had_its_limits(chromium: Browser, tmp_path: Path) -> None:
+    found = comparison(tmp_path / "runs", MODELS)
+    limits = {"parameters": 900_000.0, "tokens_per_s": 1000.0}
+    advice = [Advice(found.blocks[0].title, limits, "lstm", ["lstm"], ["lstm"], "Use lstm.")]
+    chromium.open(written(tmp_path, replace(found, advice=advice)))
+    text = "document.querySelector({!r}).textContent"
+    assert chromium.run(text.format("#out-parameters")) == "0.90\u00a0M"
+    assert 0 < int(chromium.run("document.querySelector('#lim-parameters').value")) < 100
+    assert chromium.run(text.format("#out-flops")) == "no limit"
+    told = chromium.run(text.format("#answer"))
+    assert "with at most 0.90\u00a0M parameters" in told and "no limit on tokens_per_s is kept" in told
+    assert chromium.errors == []
+
+
+def test_the_name_of_the_trivial_score_lies_on_no_curve(chromium: Browser, plain: Path) -> None:
+    """Below the curves, and above the bars with their counts."""
+    chromium.open(plain)
+    box = "(n => { const r = n.getBoundingClientRect(); return [r.top, r.bottom]; })"
+    named = (
+        "[...document.querySelectorAll('#fig-strata .annotation')].find(n => n.textContent.includes('most frequent'))"
+    )
+    top, bottom = chromium.run(f"{box}({named})")
+    plot = "document.querySelector('#fig-strata .canvas')"
+    foot = chromium.run(
+        f"{plot}.getBoundingClientRect().top + {plot}._fullLayout.yaxis._offset + {plot}._fullLayout.yaxis._length"
+    )
+    bars = chromium.run(
+        f"Math.min(...[...{plot}.querySelectorAll('.barlayer text')].map(n => n.getBoundingClientRect().top))"
+    )
+    assert foot <= top + 1 and bottom <= bars + 1
 
 
 def test_long_settings_are_drawn_by_their_values(chromium: Browser, tmp_path: Path) -> None:

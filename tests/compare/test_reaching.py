@@ -4,7 +4,10 @@ from pathlib import Path
 
 from made import make
 
+from seqarena.compare import page
+from seqarena.compare.comparing import Options, compare
 from seqarena.compare.reaching import reach
+from seqarena.compare.records import of_folders
 from seqarena.record import Record
 
 
@@ -37,3 +40,24 @@ def test_runs_are_gathered_place_by_place(tmp_path: Path) -> None:
 def test_runs_without_probes_have_none(tmp_path: Path) -> None:
     found = reach([Record.read(make(tmp_path, "lstm", 1))])
     assert found.curves == {} and found.numbers == {}
+
+
+def along(accuracy: float, n: int = 600) -> dict[str, dict[str, object]]:
+    """What a record says of an axis whose nearest bucket has this accuracy, chance being a half."""
+    buckets = [{"bucket": str(at), "at": at, "n": n, "accuracy": accuracy - at / 100} for at in (0, 1, 5)]
+    told = {"value": 1.0, "low": 0.5, "high": 5.0, "reached": True}
+    return {"attractors": {"effective_length": told, "half_life": told, "chance": 0.5, "buckets": buckets}}
+
+
+def test_who_is_not_clear_of_chance_near_by_has_no_numbers_and_the_page_says_so(tmp_path: Path) -> None:
+    """Six points above a half on 600 examples may be noise, or next to nothing; thirty are not."""
+    for seed in (1, 2, 3):
+        make(tmp_path / "runs", "lstm", seed, 0.9, reach=along(0.8 if seed < 3 else 0.52))
+        make(tmp_path / "runs", "gru", seed, 0.6, reach=along(0.56))
+    found = compare(of_folders(str(tmp_path / "runs")), Options())
+    told = {label: (one.numbers, one.unclear) for label, one in found.blocks[0].reach.items()}
+    assert told["gru"] == ({}, {"attractors": 3}) and len(told["lstm"][0]["attractors"]["half_life"]) == 2
+    text = page.write(found, tmp_path / "compare" / "x", "").read_text(encoding="utf-8")
+    assert "without 1\u00a0run: not clear of chance near by" in text and "none: not clear of chance near by" in text
+    only = page.page_data(compare(of_folders(str(tmp_path / "runs/gru*")), Options()), tmp_path)
+    assert only["blocks"][0]["reaches"] == [], "nobody has any: there is no table"

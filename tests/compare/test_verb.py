@@ -30,7 +30,9 @@ def test_a_sweep_leaves_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[
     run(asked(sweep="s"), tmp_path, "python compare.py sweep=s")
     told = capsys.readouterr().out
     assert "decisions corrected over 1 comparison (Holm)" in told and "better" in told
-    assert "converged: lstm 3 of 3 (at least 29 %), gru 3 of 3 (at least 29 %)" in told
+    assert (
+        "converged: lstm 3 of 3 (at least 29 % of such runs, with 95 % confidence), gru 3 of 3 (at least 29 %)" in told
+    )
     made = {path.name for path in (tmp_path / "outputs/compare/s").iterdir()}
     assert made >= {"index.html", "results.csv", "table.md", "table.tex", "looks.json"}
 

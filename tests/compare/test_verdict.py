@@ -167,6 +167,8 @@ def test_what_is_missing_leaves_a_rule_open(home: Path, tmp_path: Path) -> None:
     grid = {"model": ["lstm", "transformer"], "seed": [1, 2, 3]}
     found = first(judged(home, rule, **grid))
     assert found.outcome == "open" and found.parts[0].note == "there is no run at model transformer"
+    told = "model lstm better than model transformer: open, there is no run at model transformer"
+    assert judged(home, rule, **grid).reason == told
     for seed in (1, 2):
         make(tmp_path, "lstm", seed, 0.9)
         make(tmp_path, "gru", seed, 0.6)
@@ -179,12 +181,34 @@ def test_what_is_missing_leaves_a_rule_open(home: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ({"better": {"where": LSTM, "than": {"model": "x"}, "margin": 0.02}}, "model lstm better than model x by 0.02"),
+        ({"better": {"where": {"model": "x"}, "than": LSTM, "metric": "test/loss", "margin": 1, "relative": True}},
+         "model lstm − 2 × model x above 0"),
+        ({"better": {"where": {"model": "x"}, "than": LSTM, "metric": SPEED, "margin": 1, "relative": True}},
+         "model x more than 2 times model lstm"),
+        ({"equal": {"where": LSTM, "than": {"model": "x"}, "within": 0.1}},
+         "model lstm at most 0.1 above model x and model lstm at most 0.1 below model x"),
+        ({"falls": {"along": "distance", "from": "4-7", "to": "16+", "by": 0.1, "where": {"model": "x"}}},
+         "from model x, distance 4-7 to model x, distance 16+ it falls by 0.1"),
+        ({"converges": {"where": {"model": "x"}, "at_least": 0.6}}, "model x converges"),
+    ],
+)  # fmt: skip
+def test_an_open_rule_is_told_in_the_words_of_a_decided_one(home: Path, rule: dict[str, Any], text: str) -> None:
+    told = judged(home, [rule], model=["lstm", "x"], seed=[1, 2, 3])
+    assert told.reason == f"{text}: open, there is no run at model x"
+
+
 def test_a_diverged_run_keeps_a_rule_open_unless_both_analyses_agree(tmp_path: Path) -> None:
     for seed in (1, 2, 3, 4, 5):
         make(tmp_path, "lstm", seed, 0.9)
         make(tmp_path, "gru", seed, None if seed == 5 else 0.88, status="diverged" if seed == 5 else "done")
     found = first(judged(tmp_path, [{"better": {"where": LSTM, "than": GRU}}]))
     assert found.outcome == "open" and found.parts[0].note == "1 of 10 runs diverged"
+    told = judged(tmp_path, [{"better": {"where": LSTM, "than": GRU}}], [{"better": {"where": GRU, "than": LSTM}}])
+    assert told.reason.count("; diverged: no number, a crash, or validation no better than a constant answer") == 1
     for seed in (1, 2, 3, 4, 5):
         make(tmp_path, "rnn", seed, 0.51 if seed == 5 else 0.55, status="done" if seed < 5 else "diverged")
     assert first(judged(tmp_path, [{"better": {"where": LSTM, "than": RNN}}])).outcome == "holds"

@@ -18,7 +18,7 @@ from seqarena.errors import InputError
 from seqarena.record import config_hash
 from seqarena.sweep import ledger
 from seqarena.sweep.job import Job, refuse_twins
-from seqarena.sweep.naming import job_name, named, sweep_name
+from seqarena.sweep.naming import job_name, named, sweep_name, varied
 from seqarena.sweep.runner import Manner
 from seqarena.sweep.shares import shares
 from seqarena.sweep.sweep import check_manner, make_job, run_sweep
@@ -252,6 +252,32 @@ def test_a_ledger_that_is_damaged_costs_only_the_times(sweep: Sweep) -> None:
     assert set(ledger.times(sweep.folder)) == {"job0"}
     (sweep.folder / ledger.FILE).write_text("{")
     assert ledger.times(sweep.folder) == {} and sweep.run("done") == (["done"], 0)
+
+
+@pytest.mark.parametrize(("width", "folders"), [(120, True), (60, False)])
+def test_tables_tell_jobs_apart_by_what_varies_between_them(width: int, folders: bool) -> None:
+    from seqarena.sweep.board import Board
+
+    jobs = [
+        Job(Path(f"transformer-digits-seed{seed}-5384bcc{place}"),
+            ["data=digits", f"schedule.warmup={warmup}", f"seed={seed}", f"logger=x{place}"], str(place),
+            status="done" if place else "interrupted")
+        for place, (warmup, seed) in enumerate([(1, 1), (1, 2), (50, 1)])
+    ]  # fmt: skip
+    console = Console(width=width, record=True)
+    Board(jobs, 1, console).close()
+    told = console.export_text()
+    table, _, below = told.partition("interrupted transformer")
+    for apart in ("warmup=1 seed=1", "warmup=1 seed=2", "warmup=50 seed=1"):
+        assert table.count(apart) == 1
+    assert ("5384bcc2" in table) == folders and "digits " not in table and "logger" not in told
+    assert below.startswith("-digits-seed1-5384bcc0 (warmup=1 seed=1)\n"), "no message, no colon"
+
+
+def test_the_same_last_part_of_two_keys_is_told_in_full() -> None:
+    jobs = [["model.layers=2", "probe.layers=1", "x=1"], ["model.layers=4", "probe.layers=3"]]
+    assert varied(jobs) == ["model.layers=2 probe.layers=1 x=1", "model.layers=4 probe.layers=3"]
+    assert varied([["model=lstm", "seed=1"]]) == [""]
 
 
 def test_the_live_table_shows_names_as_they_are() -> None:

@@ -1,8 +1,10 @@
 """Which group to take under limits: the best that keeps them, or the cheapest not distinguishable from it."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from seqarena.compare.comparison import Advice, Banner, Block, GroupSummary, PairSummary
+from seqarena.compare.wording import short
 from seqarena.errors import InputError
 from seqarena.sweep.metrics import MEASURES, SEARCH, Better, by_machine
 
@@ -29,7 +31,7 @@ def advise(block: Block, limits: Mapping[str, float], odd: Collection[str] = ())
 
     Groups that are `odd`, timed on another machine, are left out where time or memory is limited.
     """
-    keys = {name: _key(block, name) for name in limits}
+    keys = {name: key_of(block, name) for name in limits}
     left_out = sorted(odd) if any(map(by_machine, keys.values())) else []
     known = [group for group in block.groups if group.score and group.label not in left_out]
     fitting = [group for group in known if all(_fits(group, keys[n], limits[n]) for n in limits)]
@@ -48,11 +50,12 @@ def advise(block: Block, limits: Mapping[str, float], odd: Collection[str] = ())
         choice=choice.label,
         fitting=[group.label for group in fitting],
         tied=[group.label for group in tied],
-        text=_text(block, choice, tied, axis) + _for_now(top, open_) + aside,
+        text=_text(block, choice, tied, axis) + _floor(block, choice) + _for_now(top, open_) + aside,
     )
 
 
-def _key(block: Block, name: str) -> str:
+def key_of(block: Block, name: str) -> str:
+    """The measure in the records that a limit is about. InputError: there is none."""
     known = dict.fromkeys(key for group in block.groups for key in group.costs)
     found = [key for key in known if key in (name, NAMED.get(name)) or key.rpartition("/")[2] == name]
     if not found:
@@ -102,8 +105,26 @@ def _closest(groups: Sequence[GroupSummary], keys: Mapping[str, str], limits: Ma
         known = [group for group in groups if key in group.costs]
         if known and not any(_fits(group, key, limits[name]) for group in known):
             best = min(known, key=lambda group: _price(group, key))
-            told.append(f"limits.{name} would have to be {best.costs[key].value:,.4g}, for {best.label}")
+            told.append(f"limits.{name} would have to be {_kept(best.costs[key].value, _more(key))}, for {best.label}")
     return "; ".join(told) or "No model keeps all limits at once: loosen one of them."
+
+
+def _kept(cost: float, more: bool) -> str:
+    """A limit of four digits, as one types it, that this cost keeps."""
+    if cost <= 0:
+        return f"{cost:.4g}"
+    step = 10.0 ** (math.floor(math.log10(cost)) - 3)
+    return f"{step * (math.floor if more else math.ceil)(cost / step):.10g}"
+
+
+def _floor(block: Block, choice: GroupSummary) -> str:
+    """That the choice may be no better than answering the same always, where its interval reaches that."""
+    chance, score = block.baselines.get("majority"), choice.score
+    if chance is None or score is None or score.low is None or score.high is None:
+        return ""
+    reaches = score.high >= chance if block.more_is_better is False else score.low <= chance
+    told = f"always answering the most frequent class scores ({chance * block.factor:.4g})"
+    return f" Its interval reaches what {told}." if reaches else ""
 
 
 def _text(block: Block, choice: GroupSummary, tied: Sequence[GroupSummary], axis: str) -> str:
@@ -114,7 +135,7 @@ def _text(block: Block, choice: GroupSummary, tied: Sequence[GroupSummary], axis
         "" if score.low is None or score.high is None else f" ({score.low * times:.4g} to {score.high * times:.4g})"
     )
     cost = choice.costs.get(axis)
-    price = f", {axis} {cost.value:,.4g}" if cost else ""
+    price = f", {axis} {short(cost.value)}" if cost else ""
     text = f"Use {choice.label}: {block.metric} {score.value * times:.4g}{limits}{price}."
     if len(tied) > 1:
         others = ", ".join(group.label for group in tied if group is not choice)

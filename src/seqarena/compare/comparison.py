@@ -120,10 +120,12 @@ class Reach:
     """How far the runs of a group reach: values by curve of a probe and place, one a run that has it there.
 
     `numbers`, by axis and name (effective_length, half_life): of each run a distance, and whether it was `reached`.
+    `unclear`, by axis: how many runs have none, as they are not clear of chance in the nearest bucket.
     """
 
     curves: dict[str, dict[float, list[float]]]
     numbers: dict[str, dict[str, list[tuple[float, bool]]]]
+    unclear: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,6 @@ def page_data(comparison: Comparison, folder: Path) -> dict[str, Any]:
         "failures": [_failure(run, folder) for run in comparison.failures],
         "blocks": blocks,
         "scaling": factor_view.scaling(comparison),
-        "costs": {name: one | {"more": name in views.MORE} for name, one in views.COSTS.items()},
     }
 
 
@@ -96,6 +95,8 @@ def _block(comparison: Comparison, block: Block, folder: Path) -> dict[str, Any]
         "models": views.models(block),
         "rows": board,
         "axis": views.axis(block, board),
+        "costs": views.costs(block),
+        "limits": views.limits(block, comparison.advice[0].limits if comparison.advice else {}),
         "shown_costs": [name for name in views.COSTS if any(row["cost"][name] is not None for row in board)],
         "unfair": views.unfair(block, comparison.banners),
         "strata": plot_view.strata(block),
@@ -128,6 +129,7 @@ def _about(block: Block) -> dict[str, Any]:
         "conditions": block.conditions,
         "signature": block.signature,
         "notes": [verdict_view.sentence(note) for note in block.notes],
+        "diverged": [verdict_view.sentence(line) for line in rows.diverged(block)],
         "converged": verdict_view.sentence(told) if (told := rows.converged(block)) else "",
     }
 

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seqarena.compare.comparison import Block
+from seqarena.compare.comparison import Block, Reach
 from seqarena.compare.reaching import NUMBERS
 from seqarena.compare.views import keys
+from seqarena.compare.wording import counted
 
 CURVES: Mapping[str, Mapping[str, Any]] = {
     "gradient_share": {"label": "Gradient, as a share of that at the end", "log": True},
@@ -34,13 +35,24 @@ def curves(block: Block) -> dict[str, dict[str, Any]]:
 
 
 def numbers(block: Block) -> list[dict[str, Any]]:
-    """A row for each model and axis: the single numbers, with their lowest and highest run."""
+    """A row for each model and axis that any has numbers of: they, with their lowest and highest run, or why not."""
     known = keys(block)
+    shown = dict.fromkeys(axis for one in block.reach.values() for axis in one.numbers)
     return [
-        {"model": known[label], "axis": axis.replace("_", " "), **{name: _told(told.get(name, [])) for name in NUMBERS}}
+        {"model": known[label], "axis": axis.replace("_", " "), "note": _note(one, axis)}
+        | {name: _told(one.numbers.get(axis, {}).get(name, [])) for name in NUMBERS}
+        for axis in shown
         for label, one in block.reach.items()
-        for axis, told in one.numbers.items()
+        if axis in one.numbers or axis in one.unclear
     ]
+
+
+def _note(one: Reach, axis: str) -> str:
+    """Which runs have no numbers, and why."""
+    unclear, told = one.unclear.get(axis, 0), one.numbers.get(axis)
+    if not unclear:
+        return ""
+    return f"{'without ' + counted(unclear, 'run') if told else 'none'}: not clear of chance near by"
 
 
 def _place(name: str) -> tuple[int, str]:

@@ -4,15 +4,21 @@ import math
 from dataclasses import dataclass
 
 from seqarena.compare.comparison import Block, GroupSummary, PairSummary, Score
-from seqarena.compare.wording import short
+from seqarena.compare.wording import DIVERGED, NOTHING, short
 
 COSTS = {
     "parameters/total": "parameters",
     "flops/per_token_forward": "FLOP/token",
     "speed/tokens_per_s": "tokens/s",
-    "memory/peak_mib": "MiB",
+    "memory/training_mib": "train MiB",
+    "memory/peak_mib": "peak MiB",
     "cost/train_seconds": "seconds",
 }
+MEMORY = ("memory/training_mib", "memory/peak_mib")
+"""What training took beyond what was held before it, which compares models; and all that was held at most."""
+
+
+UNTOLD = f"examples {NOTHING}: what they share over seeds is too little to tell from 0"
 
 
 @dataclass(frozen=True)
@@ -27,13 +33,21 @@ class Rows:
 
 def leaderboard(block: Block) -> Rows:
     """A row a group, best first: score, interval, runs, costs."""
-    shown = {key: name for key, name in COSTS.items() if any(key in group.costs for group in block.groups)}
+    other = {*MEMORY} - {memory(block)}
+    known = {key for group in block.groups for key in group.costs} - other
+    shown = {key: name for key, name in COSTS.items() if key in known}
     heads = (block.data, block.metric, "95 % interval", "runs", *shown.values())
     cells = tuple(
         (group.label, *_scored(block, group.score), _counted(group), *(_cost(group.costs.get(key)) for key in shown))
         for group in block.groups
     )
     return Rows(block.title, heads, tuple(range(1, len(heads))), cells)
+
+
+def memory(block: Block) -> str:
+    """The key of the memory that is shown: of training alone where every model has it, else the peak."""
+    measured = [group.costs for group in block.groups if any(key in group.costs for key in MEMORY)]
+    return MEMORY[0] if all(MEMORY[0] in costs for costs in measured) else MEMORY[1]
 
 
 def _scored(block: Block, score: Score | None) -> tuple[str, str]:
@@ -107,10 +121,16 @@ def _pair(block: Block, pair: PairSummary) -> tuple[str, ...]:
         fixed(pair.difference * times, digits, sign=not block.ratio),
         "" if pair.low is None or pair.high is None else _limits(pair.low, pair.high, times, digits),
         "" if pair.seeds_half is None else fixed(pair.seeds_half * times, digits),
-        "" if pair.examples_half is None else fixed(pair.examples_half * times, digits),
+        "" if pair.examples_half is None or not block.examples else _part(pair.examples_half * times, digits),
         "" if pair.p is None else p_value(pair.p),
         decision,
     )
+
+
+def _part(half: float, digits: int) -> str:
+    """A part of an interval; its variance is a difference of two, and where that is not above 0 nothing can be told."""
+    least = 10.0**-digits
+    return NOTHING if not half else f"<{least:g}" if half < least / 2 else fixed(half, digits)
 
 
 def _value(block: Block, value: float | None) -> str:
@@ -120,13 +140,25 @@ def _value(block: Block, value: float | None) -> str:
 
 
 def converged(block: Block) -> str:
-    """How many trainings converged, and how many would at least."""
+    """How many trainings converged, and how many would at least; what that share is, the first time only."""
+    known = [one for one in block.groups if one.counted]
+    meant = [" of such runs, with 95 % confidence", *("" for _ in known)]
     told = [
-        f"{one.label} {one.converged} of {one.counted} (at least {one.rate_low:.0%})".replace("%", " %")
-        for one in block.groups
-        if one.counted
+        f"{one.label} {one.converged} of {one.counted} (at least {100 * one.rate_low:.0f} %{share})"
+        for one, share in zip(known, meant, strict=False)
     ]
     return f"converged: {', '.join(told)}" if told else ""
+
+
+def legend(block: Block) -> list[str]:
+    """What stands in the tables and needs saying, a line each."""
+    clipped = bool(block.examples) and any(pair.examples_half == 0 for pair in block.pairs)
+    return [*([UNTOLD] if clipped else []), *diverged(block)]
+
+
+def diverged(block: Block) -> list[str]:
+    """What is called so, where any run is."""
+    return [DIVERGED] if any(one.converged < one.counted for one in block.groups) else []
 
 
 def given_converged(block: Block) -> list[str]:

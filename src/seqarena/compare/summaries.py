@@ -17,7 +17,7 @@ from seqarena.compare.records import Entry
 from seqarena.compare.statistics import clopper_pearson
 from seqarena.compare.trends import TOO_FEW, trend
 from seqarena.errors import InputError
-from seqarena.record import relative
+from seqarena.record import Record, relative
 from seqarena.sweep.metrics import MEASURES, SEARCH, Better, Metric
 
 POINTS = 100.0
@@ -151,8 +151,14 @@ def run(entry: Entry, label: str, scored: float | None) -> Run:
         converged=entry.counts and not entry.diverged,
         score=scored,
         measures={key: finite(float(one)) for key, one in numbers.items()},
-        message=(record.error or {}).get("message", UNFINISHED.get(record.status, "")),
+        message=_message(record),
     )
+
+
+def _message(record: Record) -> str:
+    """What went wrong: some errors, such as a stop from the keyboard, have a type alone."""
+    error = record.error or {}
+    return error.get("message") or UNFINISHED.get(record.status) or error.get("type", "")
 
 
 def _pairs(pool: Pool, labels: Sequence[str], family: Family) -> list[PairSummary]:
@@ -192,9 +198,9 @@ def _curves(pool: Pool, labels: Sequence[str]) -> list[Curve]:
 
 
 def _reach(pool: Pool, labels: Sequence[str]) -> dict[str, Reach]:
-    """Of the groups any of whose finished runs was probed, or has a curve of accuracy to speak of."""
+    """Of the groups any of whose finished runs was probed, or tested along an axis."""
     every = {label: reach(one.record for one in pool.members[label].counted) for label in labels}
-    return {label: one for label, one in every.items() if one.curves or one.numbers}
+    return {label: one for label, one in every.items() if one.curves or one.numbers or one.unclear}
 
 
 def _strata(pool: Pool, labels: Sequence[str]) -> dict[str, list[Stratum]]:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from seqarena.compare.comparison import Block, Comparison, Run, Verdict
 from seqarena.compare.files import replace
-from seqarena.compare.rows import Rows, converged, given_converged, leaderboard, pairs
+from seqarena.compare.rows import Rows, converged, given_converged, leaderboard, legend, pairs
 from seqarena.errors import harmless
 
 CSV, MARKDOWN, LATEX = "results.csv", "table.md", "table.tex"
@@ -34,7 +34,7 @@ def show(comparison: Comparison, console: Console) -> None:
     for block in comparison.blocks:
         _show_block(block, console)
     for failure in comparison.failures:
-        told = f"{failure.status}  {failure.name or failure.folder}: {failure.message}"
+        told = f"{failure.status}  {failure.name or failure.folder}{f': {failure.message}' if failure.message else ''}"
         console.print(f"[red]{_plain(told)}[/]", soft_wrap=True)
     for note in comparison.notes:
         console.print(_plain(note), soft_wrap=True)
@@ -49,7 +49,7 @@ def _show_block(block: Block, console: Console) -> None:
         if rows.cells:
             console.print(f"\n[bold]{_plain(rows.title)}[/]", soft_wrap=True)
             console.print(rich_table(rows))
-    for line in (converged(block), *given_converged(block), *block.notes):
+    for line in (*legend(block), converged(block), *given_converged(block), *block.notes):
         if line:
             console.print(_plain(line), soft_wrap=True)
 
@@ -93,7 +93,7 @@ def markdown(comparison: Comparison) -> str:
     parts += [f"> {_md(banner.text)}\n" for banner in comparison.banners]
     for block in comparison.blocks:
         parts += [_md_table(rows) for rows in (leaderboard(block), pairs(block)) if rows.cells]
-        parts.append(f"{_md(converged(block))}\n")
+        parts += [f"{_md(line)}\n" for line in (*legend(block), converged(block)) if line]
     return "\n".join(parts)
 
 
@@ -108,9 +108,12 @@ def _md(text: str) -> str:
 
 
 def latex(comparison: Comparison) -> str:
-    """Each block's tables as tabular environments, without a document around them."""
-    every = [rows for block in comparison.blocks for rows in (leaderboard(block), pairs(block)) if rows.cells]
-    return "% needs no package\n" + "\n".join(map(_tex_table, every))
+    """Each block's tables as tabular environments, what needs saying below, without a document around them."""
+    parts = []
+    for block in comparison.blocks:
+        parts += [_tex_table(rows) for rows in (leaderboard(block), pairs(block)) if rows.cells]
+        parts += [f"\\par\\noindent {_tex(line)}\n" for line in legend(block)]
+    return "% needs no package\n" + "\n".join(parts)
 
 
 def _tex_table(rows: Rows) -> str:

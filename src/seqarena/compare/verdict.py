@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from seqarena.compare.bounds import HOLDS, OPEN, Bounded, Rate, p_values, rule_outcome
-from seqarena.compare.claims import Cell, Claim, claims
+from seqarena.compare.claims import Cell, Claim, claims, words
 from seqarena.compare.comparison import Part, RuleOutcome, Verdict
 from seqarena.compare.decisions import SEEDS
 from seqarena.compare.factors import canonical
@@ -16,6 +16,7 @@ from seqarena.compare.influences import factor
 from seqarena.compare.pool import Members, Pool
 from seqarena.compare.statistics import ALPHA, clopper_pearson, holm
 from seqarena.compare.terms import bounded, obstacle, value_of
+from seqarena.compare.wording import DIVERGED
 from seqarena.errors import InputError
 from seqarena.sweep.metrics import Metric, parse
 from seqarena.sweep.overrides import written
@@ -109,11 +110,12 @@ def _judge(side: str, rule: Rule, question: Question, pools: Sequence[Pool], alp
         cells = _cells([{**combination, **point} for point in rule.points()], rule.metric, question, pools)
         if isinstance(cells, str):
             asks = rule.metric, str(sorted(str(sorted(point.items())) for point in rule.points()))
-            return _Judged(side, rule, (Part(told(rule), None, None, None, 0.0, OPEN, cells),), 1.0, 1.0, asks)
-        if isinstance(rule, Converges):
-            rates.append((f"{cells[0].name} converges", cells[0].members))
-            continue
+            text = _in_words(rule, combination, question, pools[0].task)
+            return _Judged(side, rule, (Part(text, None, None, None, 0.0, OPEN, cells),), 1.0, 1.0, asks)
         metric = parse(rule.metric, cells[0].pool.task)
+        if isinstance(rule, Converges):
+            rates.append((words(rule, [cells[0].name], metric)[0], cells[0].members))
+            continue
         every += [(claim, metric) for claim in claims(rule, cells, metric)]
     if isinstance(rule, Converges):
         return _converging(side, rule, rates, alpha)
@@ -122,6 +124,20 @@ def _judge(side: str, rule: Rule, question: Question, pools: Sequence[Pool], alp
         parts = tuple(Part(claim.text, None, None, None, claim.bound, OPEN, why, claim.above) for claim, why in stopped)
         return _Judged(side, rule, parts, 1.0, 1.0, _question(rule.metric, [claim for claim, _ in every]))
     return _decided(side, rule, every, len(combinations) if isinstance(rule, Equal) else len(every), alpha)
+
+
+def _in_words(rule: Rule, combination: Mapping[str, Any], question: Question, task: str) -> str:
+    """What a rule claims at points some of which have no runs; as in its file where its metric is another task's."""
+    try:
+        metric = parse(rule.metric, task)
+    except InputError:
+        return told(rule)
+    bucket = {metric.axis: metric.bucket} if metric.axis else {}
+    names = [
+        _name({key: canonical(written(one)) if key in question.grid else str(one) for key, one in point.items()})
+        for point in ({**combination, **point, **bucket} for point in rule.points())
+    ]
+    return " and ".join(words(rule, names, metric))
 
 
 def _decided(side: str, rule: Rule, every: Sequence[tuple[Claim, Metric]], steps: int, alpha: float) -> _Judged:
@@ -143,7 +159,8 @@ def _converging(side: str, rule: Converges, rates: Sequence[tuple[str, Members]]
         counted = members.counted
         rate = Rate(sum(not entry.diverged for entry in counted), len(counted), rule.at_least)
         low, high = clopper_pearson(rate.converged, max(rate.runs, 1))
-        note = f"{members.missing} runs are missing" if members.missing else f"{rate.converged} of {rate.runs}"
+        failed = f", {rate.runs - rate.converged} diverged" if rate.converged < rate.runs else ""
+        note = f"{members.missing} runs are missing" if members.missing else f"{rate.converged} of {rate.runs}{failed}"
         outcome = OPEN if members.missing or not rate.runs else rate.outcome(alpha)
         share = rate.converged / rate.runs if rate.runs else None
         parts.append(Part(text, share, low, high, rule.at_least, outcome, note))
@@ -259,7 +276,13 @@ def _reason(outcome: str, rules: Sequence[RuleOutcome]) -> str:
     side = REFUTED if outcome == REFUTED else SUPPORTED
     deciding = [rule for rule in rules if rule.side == side and (rule.outcome == HOLDS) == (outcome != UNDECIDED)]
     parts = [part for rule in deciding or rules for part in rule.parts]
-    return "; ".join(_numbers(part) for part in parts[:4]) + ("; and more" if len(parts) > 4 else "")
+    told = [*map(_numbers, parts[:4]), *(["and more"] if len(parts) > 4 else [])]
+    return "; ".join([*told, DIVERGED] if any_diverged(parts[:4]) else told)
+
+
+def any_diverged(parts: Sequence[Part]) -> bool:
+    """Whether any of these tells of runs that diverged."""
+    return any("diverged" in part.note for part in parts)
 
 
 def _numbers(part: Part) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from seqarena.compare.comparison import Banner, Comparison, Part, RuleOutcome, Verdict
-from seqarena.compare.wording import num, unbroken
+from seqarena.compare.verdict import any_diverged
+from seqarena.compare.wording import DIVERGED, num, unbroken
 
 SHARES = ("accuracy", "f1_macro")
 """Metrics from 0 to 1, shown in percent."""
@@ -33,6 +34,7 @@ def verdict(comparison: Comparison) -> dict[str, Any] | None:
         "cannot": found.cannot,
         "reason": [_deciding(part, _factor(one)) for one in decisive(found) for part in one.parts][:REASONS],
         "rules": [_rule(one) for one in found.rules],
+        "legend": sentence(DIVERGED) if any_diverged([part for one in found.rules for part in one.parts]) else "",
         "shown": _shown(rule) if rule else None,
     }
 

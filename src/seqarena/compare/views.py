@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from seqarena.compare.advice import elsewhere
+from seqarena.compare.advice import elsewhere, key_of
 from seqarena.compare.comparison import Banner, Block, GroupSummary, PairSummary, Run, Score
 from seqarena.compare.palette import styles
+from seqarena.compare.rows import memory
 
 COSTS: dict[str, dict[str, Any]] = {
     "speed": {"key": "speed/tokens_per_s", "label": "Training speed", "short": "Train speed", "unit": "tokens/s"},
@@ -24,7 +25,7 @@ COSTS: dict[str, dict[str, Any]] = {
         "unit": "MFLOP/token",
         "scale": 1e-6,
     },
-    "memory": {"key": "memory/training_mib", "label": "Training memory", "short": "Memory", "unit": "MiB"},
+    "memory": {"key": "memory/training_mib", "label": "Training memory", "short": "Train memory", "unit": "MiB"},
     "latency": {"key": "speed/latency_ms", "label": "Latency", "short": "Latency", "unit": "ms"},
     "decoding": {
         "key": "speed/decode_tokens_per_s",
@@ -35,6 +36,8 @@ COSTS: dict[str, dict[str, Any]] = {
     "minutes": {"key": "cost/train_seconds", "label": "Time", "short": "Time", "unit": "min/run", "scale": 1 / 60},
 }
 """What a model costs, in the order shown, with its key in the record; `scale` takes the record's unit to the shown."""
+PEAK = {"key": "memory/peak_mib", "label": "Peak memory", "short": "Peak memory", "unit": "MiB"}
+"""In place of training's memory where runs lack it."""
 MORE = ("speed", "decoding")
 """Costs of which more is better."""
 BY_MACHINE = ("speed", "memory", "latency", "decoding", "minutes")
@@ -126,7 +129,7 @@ def _row(block: Block, group: GroupSummary, page: Path) -> dict[str, Any]:
         "high": high,
         "note": group.score.note if group.score else "no result",
         "seeds": [_seed(run, block.factor, page) for run in own],
-        "cost": {name: _cost(group, name) for name in COSTS},
+        "cost": {name: _cost(group, one) for name, one in costs(block).items()},
         "versus": _versus(block, group.label),
     }
 
@@ -136,8 +139,21 @@ def _seed(run: Run, factor: float, page: Path) -> dict[str, Any]:
     return {"seed": run.seed, "score": score, "href": link(run.folder, page), "status": run.status}
 
 
-def _cost(group: GroupSummary, name: str) -> float | None:
-    one = COSTS[name]
+def costs(block: Block) -> dict[str, dict[str, Any]]:
+    """The costs as this block's table has them, too; whether more of each is better."""
+    peak = {"memory": PEAK} if memory(block) == PEAK["key"] else {}
+    return {name: one | {"more": name in MORE} for name, one in (COSTS | peak).items()}
+
+
+def limits(block: Block, asked: Mapping[str, float]) -> dict[str, Any]:
+    """Where the sliders stand for the command's limits, in shown units, and those `beside` that have no slider."""
+    sliders = {one["key"]: name for name, one in costs(block).items() if name not in (*MORE, "minutes")}
+    known = {name: sliders.get(key_of(block, name)) for name in asked}
+    placed = {slider: asked[name] * COSTS[slider].get("scale", 1) for name, slider in known.items() if slider}
+    return {"sliders": placed, "beside": ", ".join(name for name, slider in known.items() if not slider)}
+
+
+def _cost(group: GroupSummary, one: Mapping[str, Any]) -> float | None:
     return float(group.costs[one["key"]].value * one.get("scale", 1)) if one["key"] in group.costs else None
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 THIN = "\u202f"
 HARD = "\u00a0"
 NOTHING = "–"
+DIVERGED = "diverged: no number, a crash, or validation no better than a constant answer"
+"""What a run that finished may be called, too, and so is said wherever the word is."""
 
 _CONTROLS = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"

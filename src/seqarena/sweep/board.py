@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from rich import box
@@ -14,10 +14,13 @@ from rich.text import Text
 
 from seqarena.record import duration
 from seqarena.sweep.job import Job
+from seqarena.sweep.naming import varied
 
 STYLES = {"done": "green", "failed": "red", "diverged": "yellow", "interrupted": "magenta", "running": "bold"}
 SHOWN = 12
 """Finished jobs that the live table lists: the newest."""
+WIDEST = 10_000
+"""More columns than any table has."""
 SELECTED = ("val/accuracy", "val/bleu")
 
 
@@ -29,6 +32,8 @@ class Board:
         live = console.is_terminal and not console.is_dumb_terminal
         self._live = Live(console=console, refresh_per_second=2, transient=True) if live else None
         self._seen = {id(job): job.status for job in jobs}
+        apart = varied([job.overrides for job in jobs])
+        self._apart = {id(job): one for job, one in zip(jobs, apart, strict=True)}
 
     def __enter__(self) -> "Board":
         if self._live:
@@ -44,14 +49,13 @@ class Board:
     def update(self) -> None:
         """Show where the jobs stand now."""
         if self._live:
-            self._live.update(Group(_table(self._listed()), Text(summary(self._jobs, self._at_a_time))))
+            self._live.update(Group(self._table(self._listed()), Text(summary(self._jobs, self._at_a_time))))
             return
         for job in self._jobs:
             if self._seen[id(job)] != job.status:
                 self._seen[id(job)] = job.status
-                self._console.print(
-                    f"{job.status:11} {job.name}  {_told(job)}", highlight=False, markup=False, soft_wrap=True
-                )
+                told = "  ".join(part for part in (job.name, self._apart[id(job)], _told(job)) if part)
+                self._console.print(f"{job.status:11} {told}", highlight=False, markup=False, soft_wrap=True)
 
     def _listed(self) -> list[Job]:
         ended = [job for job in self._jobs if job.ran and job.finished]
@@ -60,12 +64,24 @@ class Board:
 
     def close(self) -> None:
         """The table of all jobs, then every failure with its message."""
-        self._console.print(_table(self._jobs))
+        self._console.print(self._table(self._jobs))
         for job in self._jobs:
             if job.status not in ("done", "queued"):
-                told = f"[{STYLES[job.status]}]{job.status}[/] {escape(job.name)}: {escape(job.message)}"
+                apart = f" ({self._apart[id(job)]})" if self._apart[id(job)] else ""
+                why = f": {job.message}" if job.message else ""
+                told = f"[{STYLES[job.status]}]{job.status}[/] {escape(job.name + apart + why)}"
                 self._console.print(told, highlight=False, soft_wrap=True)
         self._console.print(summary(self._jobs, self._at_a_time), highlight=False)
+
+    def _table(self, jobs: Sequence[Job]) -> Table:
+        """The jobs by what sets them apart, and their folders where these fit, too."""
+        folders, apart = [job.name for job in jobs], [self._apart[id(job)] for job in jobs]
+        if not any(apart):
+            return _table(jobs, {"job": folders})
+        whole = _table(jobs, {"job": apart, "folder": folders})
+        room = self._console.options.update(width=WIDEST)
+        fits = self._console.measure(whole, options=room).maximum <= self._console.width
+        return whole if fits else _table(jobs, {"job": apart})
 
 
 def summary(jobs: Sequence[Job], at_a_time: int) -> str:
@@ -109,11 +125,13 @@ def _told(job: Job) -> str:
     return "  ".join(part for part in (_score(job), taken, job.message if job.status != "done" else "") if part)
 
 
-def _table(jobs: Sequence[Job]) -> Table:
+def _table(jobs: Sequence[Job], named: Mapping[str, Sequence[str]]) -> Table:
+    """A row a job: the columns that name it, then how it stands."""
     table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False)
-    for name in ("job", "status", "validation", "took"):
+    for name in (*named, "status", "validation", "took"):
         table.add_column(name, justify="right" if name == "took" else "left")
-    for job in jobs:
+    for place, job in enumerate(jobs):
         taken = "" if job.seconds is None else duration(job.seconds)
-        table.add_row(escape(job.name), Text(job.status, STYLES.get(job.status, "dim")), _score(job), taken)
+        names = [escape(column[place]) for column in named.values()]
+        table.add_row(*names, Text(job.status, STYLES.get(job.status, "dim")), _score(job), taken)
     return table

@@ -60,6 +60,19 @@ def _many(value: str) -> bool:
     return "," in re.sub(r"\[[^]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"", "", value) or "(" in value
 
 
+def varied(jobs: Sequence[Sequence[str]]) -> list[str]:
+    """What sets each job apart from the others, such as `warmup=50 seed=1`, from the overrides of all of them.
+
+    Of a key the last part, unless two keys that vary share it. A job that lacks a key has nothing of it.
+    """
+    given = [dict(_parts(one) for one in overrides if not is_about_how(one)) for overrides in jobs]
+    every = dict.fromkeys(key for one in given for key in one)
+    keys = [key for key in every if len({one.get(key) for one in given}) > 1]
+    last = [re.split(r"[./]", key)[-1] for key in keys]
+    names = {key: short if last.count(short) == 1 else key for key, short in zip(keys, last, strict=True)}
+    return [" ".join(f"{names[key]}={one[key]}" for key in keys if key in one) for one in given]
+
+
 def job_name(dirname: str) -> str:
     """The digest of Hydra's `override_dirname`, for a folder's name that stays short."""
     return digest(dirname.split(","))

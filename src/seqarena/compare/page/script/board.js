@@ -30,7 +30,7 @@ const difference = (r, base) => {
     d.difference === null ? null : el("small", {}, el("b", {}, gap(d.difference)), range),
     d.rest ? el("small", { class: "why" }, d.rest) : null].filter(Boolean);
 };
-const firstWay = (by) => (by === "mean" ? -sign() : by === "name" ? 1 : by === "n" || by === "diff" || D.costs[by]?.more ? -1 : 1);
+const firstWay = (by) => (by === "mean" ? -sign() : by === "name" ? 1 : by === "n" || by === "diff" || B().costs[by]?.more ? -1 : 1);
 $$(".board thead button").forEach((button) => button.addEventListener("click", () => {
   const by = button.dataset.sort;
   state.sort = [by, state.sort[0] === by ? -state.sort[1] : firstWay(by)];

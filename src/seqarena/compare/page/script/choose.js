@@ -3,7 +3,7 @@ const unfair = (m, c) => B().unfair.models.includes(m) && B().unfair.costs.inclu
 const limitOf = (c) => state.limits[c] ?? Infinity;
 const allowed = (r) => Object.keys(state.limits).every((c) => limitOf(c) === Infinity || (!unfair(r.model, c) && r.cost[c] !== null && r.cost[c] <= limitOf(c)));
 const higher = (a, b) => sign() * (a.mean - b.mean);
-const cheaper = (a, b, c) => (D.costs[c].more ? a.cost[c] > b.cost[c] : a.cost[c] < b.cost[c]);
+const cheaper = (a, b, c) => (B().costs[c].more ? a.cost[c] > b.cost[c] : a.cost[c] < b.cost[c]);
 const beats = (o, r, c) => higher(o, r) >= 0 && !cheaper(r, o, c) && (higher(o, r) > 0 || cheaper(o, r, c));
 const front = (rows, c) => rows.filter((r) => !rows.some((o) => o !== r && beats(o, r, c)));
 
@@ -15,7 +15,7 @@ const scatterRange = (rows) => {
   return { y0: low - pad, y1: high + pad, pad };
 };
 const drawChoose = () => {
-  const c = state.cost, cost = D.costs[c], rows = scored().filter((r) => shown(r.model) && r.cost[c] > 0);
+  const c = state.cost, cost = B().costs[c], rows = scored().filter((r) => shown(r.model) && r.cost[c] > 0);
   if (!rows.length) return noCost();
   const fair = rows.filter((r) => !unfair(r.model, c) && allowed(r));
   const best = front(fair, c).sort((a, b) => higher(b, a)), on = new Set(best.map((r) => r.model));
@@ -106,15 +106,16 @@ const answer = () => {
   const amount = `${brief(pick.cost[c])}\u00a0${costUnit(c)}${c === "parameters" ? " parameters" : ""}`;
   const why = `${B().metric} ${score(pick.mean)} (95 % interval ${interval(pick)}) at ${amount}${limits.length ? `, with ${join(limits)}` : ""}.`;
   set(few ? `${tag(pick.model)}, for now` : `Use ${tag(pick.model)}`, why, because({ c, ok, top, ties, pool, pick }),
-    floor(pick), few ? "Too few runs to tell these models apart: more seeds may change the answer." : "", aside);
+    floor(pick), few ? "Too few runs to tell these models apart: more seeds may change the answer." : "", aside, beside());
 };
+const beside = () => (B().limits.beside ? `Here no limit on ${B().limits.beside} is kept; the advice at the top keeps the command's.` : "");
 const floor = (r) => {
   const chance = B().chance, reaches = chance !== null && r.low !== null && r.low <= chance;
   return reaches ? `Its interval reaches what always answering the most frequent class scores (${score(chance)}).` : "";
 };
 const because = ({ c, ok, top, ties, pool, pick }) => {
   if (pick === top) {
-    if (ties.length) return `It also has the ${D.costs[c].more ? "highest" : "lowest"} ${costLabel(c).toLowerCase()} among the models that cannot be told apart from it (${join(ties.map((r) => name(r.model)))}).`;
+    if (ties.length) return `It also has the ${B().costs[c].more ? "highest" : "lowest"} ${costLabel(c).toLowerCase()} among the models that cannot be told apart from it (${join(ties.map((r) => name(r.model)))}).`;
     return scored().length === 1 ? "Nothing else was measured here." : ok.length === 1 ? "No other model fits." : "Every other model that fits scores worse.";
   }
   const ratio = Math.max(pick.cost[c], top.cost[c]) / Math.min(pick.cost[c], top.cost[c]);
@@ -125,6 +126,10 @@ const because = ({ c, ok, top, ties, pool, pick }) => {
     + (others.length ? ` ${join(others)} ${others.length > 1 ? "are" : "is"} not distinguishable either.` : "");
 };
 const sliderRange = (c) => { const v = scored().map((r) => r.cost[c]).filter((x) => x > 0); return [Math.min(...v) * 0.9, Math.max(...v)]; };
+const placeOf = (c) => {
+  const [lo, hi] = sliderRange(c), at = limitOf(c) === Infinity || !B().shown_costs.includes(c) ? 100 : (100 * Math.log(limitOf(c) / lo)) / Math.log(hi / lo);
+  return Math.min(100, Math.max(0, Math.round(at)));
+};
 const limitText = (c) => {
   const text = limitOf(c) === Infinity ? "no limit" : `${brief(limitOf(c))}\u00a0${costUnit(c)}`;
   $(`#out-${c}`).textContent = text;

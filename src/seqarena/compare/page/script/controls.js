@@ -34,8 +34,8 @@ const showBlock = () => {
   const reach = Object.keys(B().reach);
   if (!reach.includes(state.curve)) state.curve = reach[0] ?? null;
   if (!B().shown_costs.includes(state.cost)) state.cost = costs().find((c) => B().shown_costs.includes(c)) ?? costs()[0] ?? null;
-  state.limits = {};
-  $$("[data-limit]").forEach((s) => { s.value = 100; limitText(s.dataset.limit); s.disabled = !B().shown_costs.includes(s.dataset.limit); });
+  state.limits = { ...B().limits.sliders };                   // those that the command had
+  $$("[data-limit]").forEach((s) => { s.value = placeOf(s.dataset.limit); limitText(s.dataset.limit); s.disabled = !B().shown_costs.includes(s.dataset.limit); });
   const named = keys().map((m) => [m, tag(m)]);
   fill($("#baseline"), named, state.baseline);
   fill($("#sort"), sortOptions(), state.sort[0]);

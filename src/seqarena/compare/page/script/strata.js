@@ -1,4 +1,5 @@
 // The score by length, distance, and whatever else the data is cut by.
+const FOOT = 0.19;                                           // where the curves end and the room for the bars begins
 const stratum = () => B().strata[state.axis];
 const axisWords = (a) => ({ length: "length", distance: "distance" })[a] ?? a.replace(/_/g, " ");
 const bases = (t, m) => {                                    // the score at training lengths, else in the first bucket
@@ -15,7 +16,7 @@ const drawStrata = () => {
   if (!all.length) all.push(0, 1);
   const ys = nice(Math.min(...all, chance ?? Infinity), Math.max(...all), 6);
   if (B().unit === "%" && !kept) { ys.hi = Math.min(100, ys.hi); ys.lo = Math.max(0, ys.lo); }
-  const y0 = ys.lo - (ys.hi - ys.lo) * 0.02, y1 = ys.hi + (ys.hi - ys.lo) * 0.09, domain = [0.19, 1], what = axisWords(state.axis);
+  const y0 = ys.lo - (ys.hi - ys.lo) * 0.02, y1 = ys.hi + (ys.hi - ys.lo) * 0.09, domain = [FOOT, 1], what = axisWords(state.axis);
   const { shapes, notes } = strataMarks(t, { chance, y0, small });
   notes.push(...endLabels("strata", models.map((m) => ({ model: m, y: (series[m].findLast((r) => r) ?? [y0])[0] })), y0, y1, domain));
   const tilt = small || t.buckets.some((b) => b.length * 7 * t.buckets.length > 620);
@@ -52,7 +53,7 @@ const strataMarks = (t, { chance, y0, small }) => {
   }
   if (chance !== null && chance > y0) {
     shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, yref: "y", y0: chance, y1: chance, line: { color: C.ink3, width: 1, dash: "2px,3px" } });
-    notes.push({ xref: "paper", x: 0, xanchor: "left", xshift: 2, yref: "y", y: chance, yanchor: "bottom", showarrow: false, text: `most frequent class, ${score(chance)}`, font: { size: 11.5, color: C.ink3 } });
+    notes.push({ xref: "paper", x: 1, xanchor: "right", yref: "paper", y: FOOT, yanchor: "top", yshift: 1, showarrow: false, text: `┄ most frequent class, ${score(chance)}`, font: { size: 11.5, color: C.ink3 } });  // between the curves and the bars, where nothing is drawn
   }
   return { shapes, notes };
 };

@@ -66,8 +66,8 @@ const cap = (s) => s.charAt(0).toUpperCase() + s.slice(1);
 const join = (list) => (list.length < 2 ? list.join("") : `${list.slice(0, -1).join(", ")} and ${list[list.length - 1]}`);
 const score = (v) => num(v, B().digits) + (B().unit ? `\u00a0${B().unit}` : "");
 const interval = (r) => (r.low === null ? "no interval" : `${num(r.low, B().digits)} to ${num(r.high, B().digits)}`);
-const costLabel = (c) => D.costs[c].label;
-const costUnit = (c) => D.costs[c].unit;
+const costLabel = (c) => B().costs[c].label;
+const costUnit = (c) => B().costs[c].unit;
 
 const PATHS = {
   right: "M3.2 8.6 6.5 11.8 12.8 4.6", wrong: "M4 4 12 12M12 4 4 12",
