@@ -3,7 +3,7 @@
 A small Transformer learns Multi30k (FOLDER): without any lever in fp32, `plain`, for which the same command is run with
 torch's own loss, dropout and attention and glibc's own settings in their places (levers.py); with every lever in fp32;
 and with every lever in bf16-mixed, of which `--halves` runs are made, as a processor without bf16 instructions takes
-ten times as long for it. Prints test BLEU of each seed, and the difference of each mean to plain's with its 95 %
+four times as long for it. Prints test BLEU of each seed, and the difference of each mean to plain's with its 95 %
 interval over seeds (Student's, the variances taken for one, so that a single run has an interval too). Runs stay in
 AT, where finished ones are not run again. No time is measured, so other programs may run beside it.
 """

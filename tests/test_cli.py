@@ -92,6 +92,12 @@ def test_what_a_run_has_learned_from_is_no_test_set_unless_that_is_asked(verb: V
     asked = ("evaluate", f"run={run}", f"data.path={tmp_path / 'all.csv'}")
     code, _, err = verb(*asked, "hydra.run.dir=refused")
     assert code == 2 and "leave data out to score its own test examples, or write split=train" in err
+    Path("data").mkdir()
+    shutil.copy("all.csv", "data/train.csv")
+    assert verb("train", *SMALL, "model=rnn", "data=csv", "data.path=data", "hydra.run.dir=folder")[0] == 0
+    for path in ("data/train.csv", "data/../data/train.csv"):
+        code, _, err = verb("evaluate", "run=folder", f"data.path={path}", "hydra.run.dir=refused")
+        assert code == 2 and "or write split=train" in err, path
     code, out, err = verb(*asked, "split=train", "hydra.run.dir=learned")
     assert code == 0 and "train: 80 read, 80 kept, 80 truncated" in out, err
     assert json.loads(Path("learned/evaluation.json").read_text())["split"] == "train"

@@ -120,7 +120,15 @@ def test_code_is_the_checkouts_commit_or_nothing(tmp_path: Path) -> None:
     assert clean is not None and len(clean["commit"]) == 40 and not clean["dirty"]
     (tmp_path / "inner").mkdir()
     assert code(tmp_path / "inner") is None
-    (tmp_path / "new.py").write_text("")
+    (tmp_path / "inner" / "mine.csv").write_text("a user's own data")
+    (tmp_path / "notes.txt").write_text("")
+    assert code(tmp_path) == clean
+    for new in ("new.py", "src/model.py", "conf/model/mine.yaml"):
+        (tmp_path / new).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / new).write_text("")
+        assert code(tmp_path) == clean | {"dirty": True}
+        (tmp_path / new).unlink()
+    subprocess.run([*git, "add", "notes.txt"], check=True)
     assert code(tmp_path) == clean | {"dirty": True}
 
 

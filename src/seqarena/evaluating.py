@@ -1,7 +1,7 @@
 """Evaluate a finished run: on its own test examples, which lie in its folder, or on another test set."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,7 +86,9 @@ def _rows(run: Run, config: DictConfig) -> tuple[Source, str, Iterator[Row]]:
     split = present[0] if len(present) == 1 else config.split
     if split not in present:
         raise InputError(f"split={split} is not there, only {', '.join(present)}: write split={present[0]}")
-    if split != config.split and _places_of(redirected) == _places_of(run.config.data.reader):
+    if split != config.split and _files_of(redirected) & _learned(run.config.data.reader):
+        if not named:
+            raise InputError("this run was never tested: go on with it, or name a test set with data.path=...")
         raise InputError(
             f"there is only {split} in what the run was trained on: leave data out to score its own test examples, or "
             f"write split={split} to score what it has learned from"
@@ -94,9 +96,15 @@ def _rows(run: Run, config: DictConfig) -> tuple[Source, str, Iterator[Row]]:
     return reader, split, reader.rows(split)
 
 
-def _places_of(reader: DictConfig) -> dict[str, Any]:
+def _files_of(reader: DictConfig, names: Iterable[str] = PLACES) -> set[Path]:
     """Where a reader reads from."""
-    return {name: absolute(one) if isinstance(one := reader.get(name), str) else one for name in PLACES}
+    return {Path(absolute(one)).resolve() for name in names if isinstance(one := reader.get(name), str)}
+
+
+def _learned(reader: DictConfig) -> set[Path]:
+    """Where a reader's training examples come from, and the folder that they lie in where that was named."""
+    places = _files_of(reader, ("path", "train"))
+    return places | {file for place in places if place.is_dir() for file in place.glob("train*")}
 
 
 def _redirected(data: DictConfig, named: dict[str, Any]) -> DictConfig:

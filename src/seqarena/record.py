@@ -38,6 +38,10 @@ Buckets = list[dict[str, Any]]
 """Strata of one axis: `bucket` (its name), `n` (examples in it), then each metric by name."""
 
 
+OURS = (":(glob)*.py", "src", "conf", "sweeps")
+"""Where a new file changes what a run does; elsewhere it may be anybody's data."""
+
+
 @dataclass
 class Record:
     """Everything about one run, as DESIGN section 12 lists it.
@@ -229,7 +233,9 @@ def code(root: Path) -> dict[str, Any] | None:
     """Commit of the checkout at `root` and whether anything in it differs, or None where `root` is no checkout."""
     if _git(root, "rev-parse", "--show-toplevel") != str(root.resolve()):
         return None
-    return {"commit": _git(root, "rev-parse", "HEAD"), "dirty": bool(_git(root, "status", "--porcelain"))}
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+    added = _git(root, "ls-files", "--others", "--exclude-standard", "--", *OURS)
+    return {"commit": _git(root, "rev-parse", "HEAD"), "dirty": bool(changed or added)}
 
 
 def _git(root: Path, *command: str) -> str | None:

@@ -104,6 +104,13 @@ def test_a_tokenizer_may_be_allowed_to_differ_as_long_as_the_test_set_is_one(tmp
     assert len(compared(tmp_path / "other", allow=("tokenizer",)).blocks) == 2
 
 
+@pytest.mark.parametrize("metric", ["test/accuracy", "speed/tokens_per_s"])
+def test_a_tokenizer_that_may_differ_excuses_no_other_data(tmp_path: Path, metric: str) -> None:
+    three(tmp_path, "lstm", 0.8)
+    three(tmp_path, "gru", 0.6, hashes=HASHES | {"data": "d2"})
+    assert len(compared(tmp_path, allow=("tokenizer",), metric=metric).blocks) == 2
+
+
 @pytest.mark.parametrize("option", ["margin", "detect"])
 def test_differences_are_asked_for_where_differences_are_compared(tmp_path: Path, option: str) -> None:
     three(tmp_path, "lstm", 0.8)
@@ -130,6 +137,29 @@ def test_advice_leaves_out_what_was_timed_elsewhere_where_time_counts(tmp_path: 
     assert set(by_time.fitting) == {"lstm", "transformer"}
     assert by_time.text.endswith("Left out, as measured on another machine: gru.")
     assert compared(tmp_path, advise=True, limits={"parameters": 1e6}).advice[0].choice == "gru"
+
+
+def test_where_no_machine_has_most_runs_or_machines_may_differ_nobody_is_left_out(tmp_path: Path) -> None:
+    three(tmp_path / "tie", "lstm", 0.8)
+    three(tmp_path / "tie", "gru", 0.8, **ELSEWHERE)
+    limits = {"tokens_per_s": 1.0}
+    assert len(compared(tmp_path / "tie", advise=True, limits=limits).advice[0].fitting) == 2
+    three(tmp_path / "more", "lstm", 0.8)
+    three(tmp_path / "more", "transformer", 0.8)
+    three(tmp_path / "more", "gru", 0.8, **ELSEWHERE)
+    allowed = compared(tmp_path / "more", advise=True, limits=limits, allow=("machine",))
+    assert len(allowed.advice[0].fitting) == 3
+
+
+def test_measured_sizes_of_batches_and_runs_without_a_result_are_no_other_machine(tmp_path: Path) -> None:
+    for model, size in (("lstm", 1000), ("gru", 3000)):
+        for seed in (1, 2, 3):
+            settled = config(model)
+            settled["data"] |= {"batch_tokens": size}
+            make(tmp_path, model, seed, config=settled, budget={"batch_tokens": size})
+    make(tmp_path, "gru", 4, None, status="interrupted", cost={}, **ELSEWHERE)
+    advice = compared(tmp_path, advise=True, limits={"tokens_per_s": 1.0}).advice[0]
+    assert set(advice.fitting) == {"lstm", "gru"}
 
 
 def test_what_nobody_has_compared_is_no_tie(tmp_path: Path) -> None:

@@ -156,6 +156,17 @@ def test_several_groups_at_a_point_leave_a_rule_open(tmp_path: Path) -> None:
     assert found.outcome == "open" and "there are several groups at model lstm: lstm" in found.parts[0].note
 
 
+def test_a_group_without_results_or_set_apart_leaves_no_rule_open(tmp_path: Path) -> None:
+    for seed in (1, 2, 3, 4):
+        make(tmp_path, "lstm", seed, 0.9)
+        make(tmp_path, "gru", seed, 0.7)
+    for seed in (1, 2, 3):
+        make(tmp_path, "lstm", seed, 0.5, name=f"old{seed}", code={"commit": "old", "dirty": False})
+        make(tmp_path, "lstm", seed, 0.4, name=f"older{seed}", code={"commit": "old", "dirty": False}, options={"a": 1})
+    make(tmp_path, "lstm", 9, None, name="stray", options={"dropout": 0.5}, status="interrupted", cost={})
+    assert first(judged(tmp_path, [{"better": {"where": LSTM, "than": GRU}}])).outcome == "holds"
+
+
 def test_a_rule_that_names_not_all_keys_is_meant_at_each_combination(home: Path) -> None:
     found = first(judged(home, [{"at_least": {"where": {}, "value": 0.5}}]))
     assert len(found.parts) == 3 and found.outcome == "holds"

@@ -17,12 +17,14 @@ CHEAP = "parameters/total"
 
 
 def elsewhere(block: Block, banners: Sequence[Banner]) -> set[str]:
-    """Groups any of whose runs was timed on another machine than most."""
+    """Groups any of whose runs was timed on another machine than most of this block's; none where there is no most."""
+    groups = {run.name: run.group for run in block.runs if run.score is not None}
     for banner in banners:
-        if "machine" in banner.differs and not banner.separates:
-            most = max(banner.values, key=lambda value: len(banner.values[value]))
-            others = {run for value, runs in banner.values.items() if value != most for run in runs}
-            return {run.group for run in block.runs if run.name in others}
+        if banner.differs != "machine" or banner.separates:
+            continue
+        here = sorted(([run for run in runs if run in groups] for runs in banner.values.values()), key=len)
+        if len(here) > 1 and len(here[-1]) > len(here[-2]) > 0:
+            return {groups[run] for runs in here[:-1] for run in runs}
     return set()
 
 

@@ -62,14 +62,20 @@ def _versions(entry: Entry) -> str | None:
 
 
 def machine(entry: Entry, studied: Sequence[str] = ()) -> str:
-    """What speed and memory depend on beside the model: processor, threads, ranks, batches unless they are studied."""
+    """What speed and memory depend on beside the model: processor, threads, ranks, batches unless they are studied.
+
+    A size of batches that was measured was not asked for, and may be another one for each model and seed.
+    """
     found = entry.record.machine
     processor = ", ".join(found.get("gpus") or []) or found.get("cpu")
     told = f"{processor}, {found.get('threads')} threads, {found.get('ranks')} ranks"
     shape = {"tokens": "batch_tokens", "examples": "batch_examples"}
-    known = [
-        f"{entry.record.option('data', key)} {unit}" for unit, key in shape.items() if f"data.{key}" not in studied
-    ]
+    sizes = {
+        unit: "auto" if key in entry.record.budget else entry.record.option("data", key)
+        for unit, key in shape.items()
+        if f"data.{key}" not in studied
+    }
+    known = [f"{size} {unit}" for unit, size in sizes.items()]
     return f"{told}, batches of {' and '.join(known)}" if known else told
 
 
@@ -146,12 +152,26 @@ def separated(
 def _checked(
     entries: Sequence[Entry], metric: Metric, studied: Sequence[str], allowed: Sequence[str]
 ) -> list[Conditions]:
-    """The conditions of each run. Where tokenizers may differ, so may the data's hash, which is of how it was read."""
-    if "tokenizer" not in allowed:
+    """The conditions of each run.
+
+    Where tokenizers may differ, so may the data's hash, which is of how it was read, if they explain it: if no two runs
+    with the same tokenizer differ in it. The test set must be one all the same.
+    """
+    if "tokenizer" not in allowed or not _explained(entries):
         return _with_test_sets(entries, [conditions(entry, metric, studied) for entry in entries], studied)
     free = [*studied, "data.tokenizer"]
-    every = _with_test_sets(entries, [conditions(entry, metric, free) for entry in entries], studied)
+    asked = [{"test set": test_set(entry), **conditions(entry, metric, free)} for entry in entries]
+    every = _with_test_sets(entries, asked, studied)
     return [{**one, "tokenizer": CONDITIONS["tokenizer"](entry)} for one, entry in zip(every, entries, strict=True)]
+
+
+def _explained(entries: Sequence[Entry]) -> bool:
+    """Whether each tokenizer comes with one hash of the data."""
+    found: dict[str | None, set[str]] = {}
+    for entry in entries:
+        if data := entry.record.hashes.get("data"):
+            found.setdefault(CONDITIONS["tokenizer"](entry), set()).add(data)
+    return all(len(hashes) == 1 for hashes in found.values())
 
 
 def _with_test_sets(entries: Sequence[Entry], every: Sequence[Conditions], studied: Sequence[str]) -> list[Conditions]:

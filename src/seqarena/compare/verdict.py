@@ -210,15 +210,15 @@ def _cells(
     for point in wanted:
         if not any(_alike(pool, point) for pool in pools):
             return f"there is no run at {_name(point)}"
-        if several := [_alike(pool, point) for pool in pools if len(_alike(pool, point)) > 1]:
-            told = " and ".join(one.label for one in several[0])
-            return f"there are several groups at {_name(point)}: {told}; move the runs of all but one elsewhere"
     together = [place for place, pool in enumerate(pools) if all(_alike(pool, point) for point in wanted)]
     if not together and len({_data(point) for point in wanted}) < 2:
         return "its runs are set apart by differences that are not under study"
     found = []
     for point, stratum in zip(wanted, strata, strict=True):
         places = together or [place for place, pool in enumerate(pools) if _alike(pool, point)]
+        if len(several := _alike(pools[places[0]], point)) > 1:
+            told = " and ".join(one.label for one in several)
+            return f"there are several groups at {_name(point)}: {told}; move the runs of all but one elsewhere"
         cell = _cell(point, stratum, key, pools[places[0]], places[0])
         if isinstance(cell, str):
             return cell
@@ -251,8 +251,9 @@ def _cell(wanted: Mapping[str, str], strata: Mapping[str, str], key: str, pool: 
 
 
 def _alike(pool: Pool, wanted: Mapping[str, str]) -> list[Members]:
-    """The groups at a point: more than one where options beside the grid were changed between runs."""
-    return [one for one in pool.members.values() if all(one.factors.get(key) == wanted[key] for key in wanted)]
+    """The groups with results at a point: more than one where options beside the grid were changed between runs."""
+    alike = [one for one in pool.members.values() if all(one.factors.get(key) == wanted[key] for key in wanted)]
+    return [one for one in alike if one.counted] or alike[:1]
 
 
 def told(rule: Rule) -> str:
