@@ -161,14 +161,14 @@ def other_words(run: Path) -> None:
 
 ENCODER = ("config", "model", "encoder")
 OPTIONS = [
-    option("trainer.max_step=5", "max_step", "not in struct", code=1),
-    option("modle=lstm", "modle", code=1),
-    option("model=transfomer", "transfomer", "transformer", code=1),
-    option("data=agrement", "agrement", "agreement", code=1),
-    option("schedule=cosin", "cosin", "cosine", code=1),
-    option("optim=adamm", "adamm", "adamw", code=1),
-    option("budget=money", "money", "parameters", code=1),
-    option("model.dim=[64", "[64", code=1),
+    option("trainer.max_step=5", "max_step", "did you mean trainer.max_steps?"),
+    option("modle=lstm", "modle"),
+    option("model=transfomer", "transfomer", "transformer"),
+    option("data=agrement", "agrement", "agreement"),
+    option("schedule=cosin", "cosin", "cosine"),
+    option("optim=adamm", "adamm", "adamw"),
+    option("budget=money", "money", "parameters"),
+    option("model.dim=[64", "[64"),
     option("model.dim=abc", "model.dim=abc must be a whole number of 1 or more"),
     option("model.dim=[64]", "model.dim=[64] must be a whole number of 1 or more"),
     option("model.dim={a:1}", "model.dim={'a': 1} must be a whole number"),

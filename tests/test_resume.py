@@ -78,7 +78,7 @@ def ctrl_c_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]
     monkeypatch.setattr(L.LightningModule, "optimizer_step", counted)
 
     def pressed(count: int) -> None:
-        signal.signal(signal.SIGINT, handler)  # which Lightning has turned off the last time
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # Lightning turns it off after the first
         left[0] = count
 
     yield pressed
