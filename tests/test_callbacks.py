@@ -335,7 +335,7 @@ def test_bars_on_a_terminal_also_without_a_known_end() -> None:
 def test_each_validation_tells_the_epoch_that_is_trained_last_also_where_training_ends_inside_one(
     verb: Verb, steps: int, epochs: list[str]
 ) -> None:
-    ends = ("trainer.max_epochs=null", f"trainer.max_steps={steps}", "trainer.validate_every=null")
+    ends = ("trainer.max_epochs=null", f"trainer.max_steps={steps}", "trainer.validate_every=null", "hydra.run.dir=run")
     code, out, err = verb("train", *SMALL, *AGREEMENT, *ends, "model=textcnn", "data.batch_examples=10")
     assert code == 0, err
     assert re.findall(r"^step (\d+/\d+  epoch \d+)", out, re.MULTILINE) == epochs
